@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, chmod, lstat, mkdir, open, realpath, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { FarhandError } from "../../../proto/farhand-error.js";
+import { errnoOf, osFault } from "../os-fault.js";
+import { type Info, kindOf, toInfo } from "./file-info.js";
+import { digestOf, notAFile, withFile } from "./read.js";
+
+export interface WriteRequest {
+  readonly path: string;
+  readonly data: Uint8Array;
+  /** SHA-256 that the present contents must have; empty for any. */
+  readonly ifMatch: string;
+  readonly ifNoneMatch: boolean;
+  readonly append: boolean;
+  readonly mode: number | undefined;
+  readonly createParents: boolean;
+}
+
+export interface Written {
+  readonly path: string;
+  readonly size: bigint;
+  readonly sha256: string;
+  readonly created: boolean;
+}
+
+/** Where the bytes go: through a link to what it points to, which need not exist yet. */
+const targetOf = async (path: string): Promise<string> => {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    return join(await realpath(dirname(path)), basename(path));
+  }
+};
+
+const present = async (path: string): Promise<Info | undefined> => {
+  try {
+    const stats = await lstat(path, { bigint: true });
+    if (kindOf(stats) !== "file") throw notAFile(path, kindOf(stats));
+    return toInfo(path, stats);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+};
+
+const checkConditions = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<void> => {
+  if (request.ifNoneMatch && existing !== undefined) {
+    throw new FarhandError("conflict", `${target} exists already`, { detail: { path: target, errno: "EEXIST" } });
+  }
+  if (request.ifMatch === "") return;
+  const sha256 = existing === undefined ? "" : await withFile(target, digestOf);
+  if (sha256 === request.ifMatch.toLowerCase()) return;
+  throw new FarhandError("conflict", `${target} ${existing === undefined ? "does not exist" : "has changed"}: it is not what ifMatch names`, {
+    detail: { path: target, ifMatch: request.ifMatch, present: sha256 },
+    advice: "read the file again and apply the change to what is there now",
+  });
+};
+
+const writeAll = async (file: FileHandle, data: Uint8Array): Promise<void> => {
+  for (let done = 0; done < data.length; ) {
+    done += (await file.write(data, done, data.length - done)).bytesWritten;
+  }
+};
+
+const flushDirectory = async (path: string): Promise<void> => {
+  const directory = await open(path, constants.O_RDONLY);
+  await directory.sync().finally(() => directory.close());
+};
+
+/** The old file or the new one, never a part: a temporary file beside it, flushed, then renamed. */
+const replace = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<Written> => {
+  const temporary = join(dirname(target), `.farhand-${randomBytes(8).toString("hex")}.tmp`);
+  const file = await open(temporary, "wx", existing?.mode ?? request.mode ?? 0o666);
+  try {
+    try {
+      if (existing !== undefined) {
+        await file.chown(existing.uid, existing.gid).catch((error: unknown) => {
+          // Only root may give files away; another user's file becomes the writer's.
+          if (errnoOf(error) !== "EPERM") throw error;
+        });
+        await file.chmod(existing.mode);
+      } else if (request.mode !== undefined) {
+        await file.chmod(request.mode);
+      }
+      await writeAll(file, request.data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, target);
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  }
+  await flushDirectory(dirname(target));
+  return {
+    path: target,
+    size: BigInt(request.data.length),
+    sha256: createHash("sha256").update(request.data).digest("hex"),
+    created: existing === undefined,
+  };
+};
+
+const append = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<Written> => {
+  const file = await open(target, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, request.mode ?? 0o666);
+  try {
+    const before = (await file.stat({ bigint: true })).size;
+    try {
+      await writeAll(file, request.data);
+      await file.sync();
+    } catch (error) {
+      await file.truncate(Number(before));
+      throw error;
+    }
+    if (existing === undefined && request.mode !== undefined) await chmod(target, request.mode);
+    return { path: target, size: before + BigInt(request.data.length), sha256: "", created: existing === undefined };
+  } finally {
+    await file.close();
+  }
+};
+
+export const writeFile = async (request: WriteRequest): Promise<Written> => {
+  try {
+    if (request.createParents) await mkdir(dirname(request.path), { recursive: true });
+    const target = await targetOf(request.path);
+    const existing = await present(target);
+    await checkConditions(request, target, existing);
+    return await (request.append ? append : replace)(request, target, existing);
+  } catch (error) {
+    throw osFault(error, { subject: request.path, detail: { path: request.path }, ran: "no" });
+  }
+};
