@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { FarhandError } from "../proto/farhand-error.js";
+import { farhandHome } from "../proto/home.js";
 import { idProblem } from "../proto/subjects.js";
 
 const id = z.string().superRefine((value, context) => {
@@ -24,10 +25,6 @@ export type Config = Readonly<z.infer<typeof schema>> & { readonly stateDir: str
 
 /** What the command line and the environment say, not yet checked; undefined where they say nothing. */
 export type ConfigInput = { readonly [K in keyof z.input<typeof schema>]?: unknown } & { readonly stateDir?: string | undefined };
-
-/** FARHAND_HOME, or a directory of ours where the system keeps such state. */
-export const farhandHome = (env: NodeJS.ProcessEnv): string =>
-  env["FARHAND_HOME"] ?? join(env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "farhand");
 
 const readConfigFile = (path: string): Record<string, unknown> => {
   if (!existsSync(path)) return {};

@@ -13,7 +13,6 @@ const out = mkdtempSync(join(tmpdir(), "farhand-proto-"));
 const options = [
   "esModuleInterop=true",
   "importSuffix=.js",
-  "env=node",
   "oneof=unions-value",
   "forceLong=bigint",
   "enumsAsLiterals=true",

@@ -77,7 +77,7 @@ export interface FsRead {
 }
 
 export interface FsReadResult {
-  data: Buffer;
+  data: Uint8Array;
   /** True when these bytes reach the end of the file. */
   eof: boolean;
   /** The size of the whole file at the time of reading. */
@@ -87,7 +87,7 @@ export interface FsReadResult {
 
 export interface FsWrite {
   path: string;
-  data: Buffer;
+  data: Uint8Array;
   /** Write only if the file's present SHA-256 is this. */
   ifMatch: string;
   /** Write only if there is no such file. */
@@ -668,7 +668,7 @@ export const FsRead: MessageFns<FsRead> = {
 };
 
 function createBaseFsReadResult(): FsReadResult {
-  return { data: Buffer.alloc(0), eof: false, size: 0n, _unknownFields: {} };
+  return { data: new Uint8Array(0), eof: false, size: 0n, _unknownFields: {} };
 }
 
 export const FsReadResult: MessageFns<FsReadResult> = {
@@ -714,7 +714,7 @@ export const FsReadResult: MessageFns<FsReadResult> = {
               break;
             }
 
-            message.data = Buffer.from(reader.bytes());
+            message.data = reader.bytes();
             continue;
           }
           case 2: {
@@ -758,7 +758,7 @@ export const FsReadResult: MessageFns<FsReadResult> = {
   },
   fromPartial(object: DeepPartial<FsReadResult>): FsReadResult {
     const message = createBaseFsReadResult();
-    message.data = object.data ?? Buffer.alloc(0);
+    message.data = object.data ?? new Uint8Array(0);
     message.eof = object.eof ?? false;
     message.size = (object.size !== undefined && object.size !== null) ? BigInt(object.size) : 0n;
     return message;
@@ -768,7 +768,7 @@ export const FsReadResult: MessageFns<FsReadResult> = {
 function createBaseFsWrite(): FsWrite {
   return {
     path: "",
-    data: Buffer.alloc(0),
+    data: new Uint8Array(0),
     ifMatch: "",
     ifNoneMatch: false,
     append: false,
@@ -838,7 +838,7 @@ export const FsWrite: MessageFns<FsWrite> = {
               break;
             }
 
-            message.data = Buffer.from(reader.bytes());
+            message.data = reader.bytes();
             continue;
           }
           case 3: {
@@ -907,7 +907,7 @@ export const FsWrite: MessageFns<FsWrite> = {
   fromPartial(object: DeepPartial<FsWrite>): FsWrite {
     const message = createBaseFsWrite();
     message.path = object.path ?? "";
-    message.data = object.data ?? Buffer.alloc(0);
+    message.data = object.data ?? new Uint8Array(0);
     message.ifMatch = object.ifMatch ?? "";
     message.ifNoneMatch = object.ifNoneMatch ?? false;
     message.append = object.append ?? false;

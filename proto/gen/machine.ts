@@ -108,8 +108,12 @@ export interface SeenQuery {
 }
 
 export interface SeenReply {
-  /** Milliseconds since it was last heard of; negative for never, or since it said goodbye. */
-  ageMs: bigint;
+  /** Milliseconds since it was last heard of; absent for never. */
+  ageMs?:
+    | bigint
+    | undefined;
+  /** It said goodbye then: it is not expected back by itself. */
+  goodbye: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1139,16 +1143,19 @@ export const SeenQuery: MessageFns<SeenQuery> = {
 };
 
 function createBaseSeenReply(): SeenReply {
-  return { ageMs: 0n, _unknownFields: {} };
+  return { ageMs: undefined, goodbye: false, _unknownFields: {} };
 }
 
 export const SeenReply: MessageFns<SeenReply> = {
   encode(message: SeenReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.ageMs !== 0n) {
+    if (message.ageMs !== undefined) {
       if (BigInt.asIntN(64, message.ageMs) !== message.ageMs) {
         throw new globalThis.Error("value provided for field message.ageMs of type int64 too large");
       }
       writer.uint32(8).int64(message.ageMs);
+    }
+    if (message.goodbye !== false) {
+      writer.uint32(16).bool(message.goodbye);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1182,6 +1189,14 @@ export const SeenReply: MessageFns<SeenReply> = {
             message.ageMs = reader.int64() as bigint;
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.goodbye = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1207,7 +1222,8 @@ export const SeenReply: MessageFns<SeenReply> = {
   },
   fromPartial(object: DeepPartial<SeenReply>): SeenReply {
     const message = createBaseSeenReply();
-    message.ageMs = (object.ageMs !== undefined && object.ageMs !== null) ? BigInt(object.ageMs) : 0n;
+    message.ageMs = (object.ageMs !== undefined && object.ageMs !== null) ? BigInt(object.ageMs) : undefined;
+    message.goodbye = object.goodbye ?? false;
     return message;
   },
 };

@@ -34,7 +34,7 @@ export interface ProcRun {
   cwd: string;
   env: { [key: string]: string };
   /** Standard input is closed after these bytes. */
-  stdin: Buffer;
+  stdin: Uint8Array;
   timeoutMs?:
     | bigint
     | undefined;
@@ -65,7 +65,7 @@ export interface ProcRunResult {
 
 export interface Output {
   /** With HEAD_TAIL and something left out, the gap is after `head_bytes`. */
-  data: Buffer;
+  data: Uint8Array;
   totalBytes: bigint;
   truncated: boolean;
   headBytes: bigint;
@@ -116,7 +116,7 @@ function createBaseProcRun(): ProcRun {
     shell: undefined,
     cwd: "",
     env: {},
-    stdin: Buffer.alloc(0),
+    stdin: new Uint8Array(0),
     timeoutMs: undefined,
     maxOutputBytes: undefined,
     keep: 0,
@@ -227,7 +227,7 @@ export const ProcRun: MessageFns<ProcRun> = {
               break;
             }
 
-            message.stdin = Buffer.from(reader.bytes());
+            message.stdin = reader.bytes();
             continue;
           }
           case 6: {
@@ -299,7 +299,7 @@ export const ProcRun: MessageFns<ProcRun> = {
       },
       {},
     );
-    message.stdin = object.stdin ?? Buffer.alloc(0);
+    message.stdin = object.stdin ?? new Uint8Array(0);
     message.timeoutMs = (object.timeoutMs !== undefined && object.timeoutMs !== null)
       ? BigInt(object.timeoutMs)
       : undefined;
@@ -507,7 +507,7 @@ export const ProcRunResult: MessageFns<ProcRunResult> = {
 };
 
 function createBaseOutput(): Output {
-  return { data: Buffer.alloc(0), totalBytes: 0n, truncated: false, headBytes: 0n, _unknownFields: {} };
+  return { data: new Uint8Array(0), totalBytes: 0n, truncated: false, headBytes: 0n, _unknownFields: {} };
 }
 
 export const Output: MessageFns<Output> = {
@@ -559,7 +559,7 @@ export const Output: MessageFns<Output> = {
               break;
             }
 
-            message.data = Buffer.from(reader.bytes());
+            message.data = reader.bytes();
             continue;
           }
           case 2: {
@@ -611,7 +611,7 @@ export const Output: MessageFns<Output> = {
   },
   fromPartial(object: DeepPartial<Output>): Output {
     const message = createBaseOutput();
-    message.data = object.data ?? Buffer.alloc(0);
+    message.data = object.data ?? new Uint8Array(0);
     message.totalBytes = (object.totalBytes !== undefined && object.totalBytes !== null)
       ? BigInt(object.totalBytes)
       : 0n;
