@@ -58,7 +58,15 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
 
   const serve = createServe({
     agent: { instanceId, version: VERSION },
-    steps: [recall, deadline(now), gate.step, fence(openEpochs(state.db)), admit(LIMITS.calls), cancellable(running), record],
+    steps: [
+      recall,
+      deadline(now),
+      gate.step,
+      fence(openEpochs(state.db)),
+      admit(LIMITS.calls),
+      cancellable(running),
+      record,
+    ],
     act: act({
       files,
       processes,
@@ -67,7 +75,8 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
     }),
     opRow: (name) => OPS[name],
     now,
-    onDefect: (error, requestId) => log.error({ err: error, requestId }, "a request failed because of a defect"),
+    onDefect: (error, requestId) =>
+      log.error({ err: error, requestId }, "a request failed because of a defect"),
   });
 
   let isServing = true;
@@ -84,7 +93,9 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
     log,
     onDisconnect: () => undefined,
     onReconnect() {
-      settled = hold?.renew().catch((error: unknown) => log.warn({ err: error }, "could not renew the claim")) ?? settled;
+      settled =
+        hold?.renew().catch((error: unknown) => log.warn({ err: error }, "could not renew the claim")) ??
+        settled;
       void settled.then(() => isServing && presence?.hello());
     },
   });

@@ -24,14 +24,19 @@ const schema = z.strictObject({
 export type Config = Readonly<z.infer<typeof schema>> & { readonly stateDir: string };
 
 /** What the command line and the environment say, not yet checked; undefined where they say nothing. */
-export type ConfigInput = { readonly [K in keyof z.input<typeof schema>]?: unknown } & { readonly stateDir?: string | undefined };
+export type ConfigInput = { readonly [K in keyof z.input<typeof schema>]?: unknown } & {
+  readonly stateDir?: string | undefined;
+};
 
 const readConfigFile = (path: string): Record<string, unknown> => {
   if (!existsSync(path)) return {};
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    throw new FarhandError("invalid", `${path} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new FarhandError(
+      "invalid",
+      `${path} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 };
 
@@ -42,7 +47,9 @@ export const loadConfig = ({ stateDir: given, ...input }: ConfigInput, env: Node
   const stated = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const read = schema.safeParse({ ...readConfigFile(file), ...stated });
   if (!read.success) {
-    const problems = read.error.issues.map((issue) => `${issue.path.join(".") || "configuration"}: ${issue.message}`);
+    const problems = read.error.issues.map(
+      (issue) => `${issue.path.join(".") || "configuration"}: ${issue.message}`,
+    );
     throw new FarhandError("invalid", `the configuration is not valid: ${problems.join("; ")}`, {
       advice: `correct the options given, or ${file}`,
     });

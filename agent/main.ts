@@ -15,10 +15,15 @@ interface RunFlags {
   logLevel?: string;
 }
 
-const asNumber = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+const asNumber = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text);
 
 const run = async (flags: RunFlags): Promise<number> => {
-  const [{ loadConfig }, { createLog }, { startAgent }] = await Promise.all([import("./config.js"), import("./log.js"), import("./agent.js")]);
+  const [{ loadConfig }, { createLog }, { startAgent }] = await Promise.all([
+    import("./config.js"),
+    import("./log.js"),
+    import("./agent.js"),
+  ]);
   const env = process.env;
   const config = loadConfig(
     {

@@ -26,7 +26,10 @@ const decode = (data: Uint8Array): ControlRequest => {
   try {
     return ControlRequest.decode(data);
   } catch (error) {
-    throw new FarhandError("protocol", `the request is not a ControlRequest: ${error instanceof Error ? error.message : String(error)}`);
+    throw new FarhandError(
+      "protocol",
+      `the request is not a ControlRequest: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 };
 
@@ -38,13 +41,16 @@ const opOf = ({ op, _unknownFields }: ControlRequest): RequestOp => {
   const fields = Object.keys(_unknownFields ?? {}).map((tag) => Number(tag) >>> 3);
   const field = fields.find((number) => number >= FIRST_OP_FIELD);
   if (field === undefined) throw new FarhandError("invalid", "the request names no op");
-  throw new FarhandError("unsupported", `this agent does not know the op with field number ${field}`, { detail: { field: String(field) } });
+  throw new FarhandError("unsupported", `this agent does not know the op with field number ${field}`, {
+    detail: { field: String(field) },
+  });
 };
 
 const checkEnvelope = ({ requestId, scope, epoch }: ControlRequest): void => {
   const problems = [
     requestId === "" && "request_id is empty",
-    requestId.length > LIMITS.requestIdChars && `request_id is longer than ${LIMITS.requestIdChars} characters`,
+    requestId.length > LIMITS.requestIdChars &&
+      `request_id is longer than ${LIMITS.requestIdChars} characters`,
     scope.length > LIMITS.scopeChars && `scope is longer than ${LIMITS.scopeChars} characters`,
     epoch < 0n && "epoch is negative",
   ].filter((problem) => problem !== false);
@@ -60,11 +66,16 @@ export const createServe = ({ agent, steps, act, opRow, now, onDefect }: ServeOp
   const encode = (requestId: string, result: ResponseResult): Uint8Array =>
     ControlResponse.encode({ requestId, agent, agentTimeMs: BigInt(Math.round(now())), result }).finish();
 
-  const handle = async (request: ControlRequest, incoming: Incoming, caller: Caller): Promise<ResponseResult> => {
+  const handle = async (
+    request: ControlRequest,
+    incoming: Incoming,
+    caller: Caller,
+  ): Promise<ResponseResult> => {
     checkEnvelope(request);
     const op = opOf(request);
     const { mutates, scatter = false } = opRow(op.$case);
-    if (incoming.scatter && !scatter) throw new FarhandError("invalid", `${op.$case} cannot be asked of all machines at once`);
+    if (incoming.scatter && !scatter)
+      throw new FarhandError("invalid", `${op.$case} cannot be asked of all machines at once`);
     const call: Call = {
       requestId: request.requestId,
       scope: request.scope,
@@ -98,10 +109,14 @@ export const createServe = ({ agent, steps, act, opRow, now, onDefect }: ServeOp
     }
     const reply = encode(requestId, result);
     if (reply.length <= incoming.maxPayload) return reply;
-    const fault = new FarhandError("too_large", `the answer measures ${reply.length} bytes, and one message may have ${incoming.maxPayload}`, {
-      ran: result.$case !== "error" && opRow(result.$case).mutates ? "yes" : "no",
-      detail: { bytes: String(reply.length), limit: String(incoming.maxPayload) },
-    });
+    const fault = new FarhandError(
+      "too_large",
+      `the answer measures ${reply.length} bytes, and one message may have ${incoming.maxPayload}`,
+      {
+        ran: result.$case !== "error" && opRow(result.$case).mutates ? "yes" : "no",
+        detail: { bytes: String(reply.length), limit: String(incoming.maxPayload) },
+      },
+    );
     return encode(requestId, { $case: "error", value: fault.toAgentError() });
   };
 };

@@ -1,26 +1,24 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { FarhandError } from "../proto/farhand-error.js";
-import { ControlRequest, ControlResponse } from "../proto/gen/envelope.js";
-import { SeenQuery, SeenReply } from "../proto/gen/machine.js";
 import { LIMITS } from "../proto/limits.js";
 import { formatMachineRef, type MachineRef, subjects } from "../proto/subjects.js";
+import type { Clock } from "./clock.js";
+import {
+  type Answer,
+  decodeAnswer,
+  encodeRequest,
+  type Fence,
+  NO_FENCE,
+  type OpName,
+  type OpRequest,
+  type RequestOp,
+  resultOf,
+  type ResultOf,
+} from "./envelope.js";
 import { liveness } from "./liveness.js";
 import { newRequestId } from "./request-id.js";
-import { afterSilence, FIRST_ATTEMPT } from "./retry.js";
+import { afterSilence, type Attempt, FIRST_ATTEMPT } from "./retry.js";
 import type { ControlRpc, Outcome } from "./rpc.js";
-
-export type RequestOp = NonNullable<ControlRequest["op"]>;
-type ResponseResult = NonNullable<ControlResponse["result"]>;
-export type OpName = RequestOp["$case"];
-export type ResultOf<K extends OpName> = Extract<ResponseResult, { $case: K }>["value"];
-
-/** Under which lease a request is made; see the fence. */
-export interface Fence {
-  readonly scope: string;
-  readonly epoch: bigint;
-}
-
-export const NO_FENCE: Fence = { scope: "", epoch: 0n };
+import { createSightings } from "./sightings.js";
 
 export interface CallOptions {
   /** How long to wait for the answer. */
@@ -30,158 +28,153 @@ export interface CallOptions {
   readonly requestId?: string | undefined;
 }
 
-export interface Clock {
-  /** Unix milliseconds. */
-  now(): number;
-  /** Milliseconds that only grow. */
-  monotonic(): number;
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
-}
-
-export const SYSTEM_CLOCK: Clock = {
-  now: Date.now,
-  monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
-    delay(ms, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-      throw signal?.reason ?? error;
-    }),
-};
-
 export interface Caller {
-  call<K extends OpName>(ref: MachineRef, op: Extract<RequestOp, { $case: K }>, options: CallOptions & { fence?: Fence }): Promise<ResultOf<K>>;
+  call<K extends OpName>(
+    ref: MachineRef,
+    op: OpRequest<K>,
+    options: CallOptions & { fence?: Fence },
+  ): Promise<ResultOf<K>>;
 }
 
-const SEEN_MS = 500;
-const CANCEL_MS = 2_000;
-/** A difference of clocks smaller than this is left to the network. */
-const SKEW_FLOOR_MS = 500;
+/** One request, from its first send to its end. */
+interface Request {
+  readonly ref: MachineRef;
+  readonly machine: string;
+  readonly requestId: string;
+  readonly fence: Fence;
+  readonly op: RequestOp;
+  readonly timeoutMs: number;
+  /** On the monotonic clock. */
+  readonly endsAt: number;
+  readonly signal: AbortSignal | undefined;
+}
 
-const decodeReply = (payload: Uint8Array, place: { machine: string; requestId: string }): ControlResponse & { result: ResponseResult } => {
-  let response: ControlResponse;
-  try {
-    response = ControlResponse.decode(payload);
-  } catch (error) {
-    throw new FarhandError("protocol", `${place.machine} answered with bytes that are not a ControlResponse`, { ran: "maybe", cause: error, ...place });
-  }
-  const { result } = response;
-  // A request that could not be decoded is answered without an id.
-  const isAnonymous = response.requestId === "" && result?.$case === "error";
-  if (response.requestId !== place.requestId && !isAnonymous) {
-    throw new FarhandError("protocol", `${place.machine} answered another request (${JSON.stringify(response.requestId.slice(0, 80))})`, { ran: "maybe", ...place });
-  }
-  if (result === undefined) throw new FarhandError("protocol", `${place.machine} answered with no result that this version knows`, { ran: "maybe", ...place });
-  return { ...response, result };
+const CANCEL_MS = 2_000;
+
+const unavailable = (
+  outcome: Outcome,
+  ran: "no" | "maybe",
+  { machine, requestId }: Request,
+): FarhandError => {
+  const because = outcome.kind === "unavailable" ? outcome.because : "it does not answer";
+  return new FarhandError("control_unavailable", `the bus cannot be reached: ${because}`, {
+    ran,
+    machine,
+    requestId,
+  });
 };
+
+const tooLarge = (bytes: number, limit: number, { machine, requestId }: Request): FarhandError =>
+  new FarhandError("too_large", `the request measures ${bytes} bytes, and one message may have ${limit}`, {
+    machine,
+    requestId,
+    detail: { bytes: String(bytes), limit: String(limit) },
+  });
 
 /** Sends requests by subject and decides what silence means. */
-export const createCaller = (rpc: ControlRpc, clock: Clock = SYSTEM_CLOCK): Caller => {
-  /** Machine's clock minus ours, learned from answers. */
-  const skews = new Map<string, number>();
-  /** When we last heard of a machine ourselves, on the monotonic clock. */
-  const heard = new Map<string, number>();
+export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
+  const sightings = createSightings(rpc, clock);
 
-  const learn = (machine: string, agentTimeMs: bigint): boolean => {
-    const skew = Number(agentTimeMs) - clock.now();
-    const before = skews.get(machine) ?? 0;
-    skews.set(machine, Math.abs(skew) < SKEW_FLOOR_MS ? 0 : skew);
-    heard.set(machine, clock.monotonic());
-    return Math.abs(skew - before) > SKEW_FLOOR_MS;
-  };
+  /** The request as it goes out, with its deadline on the machine's clock. */
+  const encode = (request: Request): Uint8Array =>
+    encodeRequest({
+      ...request,
+      issuedMs: sightings.timeAt(request.machine),
+      timeoutMs: Math.max(1, request.endsAt - clock.monotonic()),
+    });
 
-  const seenAgo = async (ref: MachineRef): Promise<number | undefined> => {
-    const machine = formatMachineRef(ref);
-    const own = heard.get(machine);
-    const ownAgo = own === undefined ? undefined : clock.monotonic() - own;
-    const payload = SeenQuery.encode({ machine: ref.machine }).finish();
-    const outcome = await rpc.exchange({ subject: subjects.seen(ref.workspace), payload, timeoutMs: SEEN_MS });
-    // Without a control plane we only know what we have seen ourselves.
-    if (outcome.kind !== "reply") return ownAgo;
-    const { ageMs, goodbye } = SeenReply.decode(outcome.payload);
-    if (goodbye) return undefined;
-    return ageMs === undefined ? ownAgo : Math.min(ownAgo ?? Infinity, Number(ageMs));
-  };
-
-  const nobodyListens = async (ref: MachineRef, ran: "no" | "maybe", requestId: string): Promise<FarhandError> => {
-    const machine = formatMachineRef(ref);
-    const seenAgoMs = await seenAgo(ref);
+  const nobodyListens = async (request: Request, ran: "no" | "maybe"): Promise<FarhandError> => {
+    const { ref, machine, requestId } = request;
+    const seenAgoMs = await sightings.seenAgoMs(ref);
     const state = liveness({ enrolled: true, probe: "missed", seenAgoMs });
-    const when = seenAgoMs === undefined ? "" : `; it was last heard of ${Math.round(seenAgoMs / 1000)} s ago`;
-    if (state === "agent_reconnecting") {
-      return new FarhandError("agent_reconnecting", `${machine} is not connected right now${when}`, { ran, machine, requestId });
+    const when =
+      seenAgoMs === undefined ? "" : `; it was last heard of ${Math.round(seenAgoMs / 1000)} s ago`;
+    return state === "agent_reconnecting"
+      ? new FarhandError(state, `${machine} is not connected right now${when}`, { ran, machine, requestId })
+      : new FarhandError("agent_offline", `${machine} is offline${when}`, { ran, machine, requestId });
+  };
+
+  /** Waits for the next attempt, or throws what the silence means. */
+  const afterNoAnswer = async (
+    request: Request,
+    attempt: Attempt,
+    outcome: Exclude<Outcome, { kind: "reply" | "too_large" }>,
+  ): Promise<Attempt> => {
+    const verdict = afterSilence(attempt, outcome);
+    if (verdict.do === "ask_presence") throw await nobodyListens(request, verdict.ran);
+    if (verdict.do === "fail") {
+      if (verdict.code === "control_unavailable") throw unavailable(outcome, verdict.ran, request);
+      const { machine, requestId, timeoutMs } = request;
+      const says = `${machine} did not answer within ${Math.round(timeoutMs)} ms; the request may have run`;
+      throw new FarhandError("agent_reconnecting", says, { ran: verdict.ran, machine, requestId });
     }
-    return new FarhandError("agent_offline", `${machine} is offline${when}`, { ran, machine, requestId });
-  };
-
-  const unanswered = (code: "agent_reconnecting" | "control_unavailable", outcome: Outcome, place: { machine: string; requestId: string; timeoutMs: number; ran: "no" | "maybe" }): FarhandError => {
-    const { machine, requestId, timeoutMs, ran } = place;
-    if (code === "agent_reconnecting") {
-      return new FarhandError(code, `${machine} did not answer within ${timeoutMs} ms; the request may have run`, { ran, machine, requestId });
+    if (clock.monotonic() + verdict.afterMs >= request.endsAt) {
+      const ran = verdict.attempt.mayHaveRun ? "maybe" : "no";
+      if (outcome.kind === "no_responders") throw await nobodyListens(request, ran);
+      throw unavailable(outcome, ran, request);
     }
-    const because = outcome.kind === "unavailable" ? outcome.because : "it does not answer";
-    return new FarhandError(code, `the bus cannot be reached: ${because}`, { ran, machine, requestId });
+    await clock.sleep(verdict.afterMs, request.signal);
+    return verdict.attempt;
   };
 
-  const cancel = (ref: MachineRef, requestId: string, fence: Fence): void => {
-    const request = envelope({ $case: "cancel", value: { requestId } }, { ref, requestId: newRequestId(clock.now()), timeoutMs: CANCEL_MS, fence });
-    void rpc.exchange({ subject: subjects.rpc(ref), payload: request, timeoutMs: CANCEL_MS }).catch(() => undefined);
+  /** Ends on the machine what its caller has given up; nobody waits for how that goes. */
+  const cancel = ({ ref, machine, requestId, fence }: Request): void => {
+    const payload = encodeRequest({
+      requestId: newRequestId(clock.now()),
+      fence,
+      issuedMs: sightings.timeAt(machine),
+      timeoutMs: CANCEL_MS,
+      op: { $case: "cancel", value: { requestId } },
+    });
+    void rpc.exchange({ subject: subjects.rpc(ref), payload, timeoutMs: CANCEL_MS });
   };
 
-  const envelope = (op: RequestOp, { ref, requestId, timeoutMs, fence }: { ref: MachineRef; requestId: string; timeoutMs: number; fence: Fence }): Uint8Array => {
-    const issuedMs = Math.round(clock.now() + (skews.get(formatMachineRef(ref)) ?? 0));
-    return ControlRequest.encode({ requestId, ...fence, deadlineMs: BigInt(issuedMs + timeoutMs), issuedMs: BigInt(issuedMs), op }).finish();
+  const exchange = async (request: Request, payload: Uint8Array): Promise<Outcome> => {
+    const timeoutMs = Math.max(1, Math.round(request.endsAt - clock.monotonic()));
+    const { signal } = request;
+    try {
+      return await rpc.exchange({ subject: subjects.rpc(request.ref), payload, timeoutMs, signal });
+    } catch (error) {
+      if (signal?.aborted === true && request.op.$case === "procRun") cancel(request);
+      throw error;
+    }
+  };
+
+  const answerTo = async (request: Request): Promise<Answer> => {
+    let payload = encode(request);
+    let attempt = FIRST_ATTEMPT;
+    let mayCorrectClock = true;
+    for (;;) {
+      const outcome = await exchange(request, payload);
+      if (outcome.kind === "too_large") throw tooLarge(payload.length, outcome.limit, request);
+      if (outcome.kind !== "reply") {
+        attempt = await afterNoAnswer(request, attempt, outcome);
+        continue;
+      }
+      const answer = decodeAnswer(outcome.payload, request);
+      const isNews = sightings.note(request.machine, answer.agentTimeMs);
+      const isExpired = answer.result.$case === "error" && answer.result.value.code === "expired";
+      if (!isExpired || !isNews || !mayCorrectClock || clock.monotonic() >= request.endsAt) return answer;
+      // Refused for its time alone, it did not run: with the machine's clock known, it can.
+      mayCorrectClock = false;
+      payload = encode(request);
+    }
   };
 
   return {
-    async call<K extends OpName>(ref: MachineRef, op: Extract<RequestOp, { $case: K }>, options: CallOptions & { fence?: Fence }) {
-      const { timeoutMs = LIMITS.callTimeoutMs, signal, requestId = newRequestId(clock.now()), fence = NO_FENCE } = options;
-      const machine = formatMachineRef(ref);
-      const subject = subjects.rpc(ref);
-      const endsAt = clock.monotonic() + timeoutMs;
-      let payload = envelope(op, { ref, requestId, timeoutMs, fence });
-      let attempt = FIRST_ATTEMPT;
-      let mayCorrectClock = true;
-
-      for (;;) {
-        const remainingMs = Math.max(1, Math.round(endsAt - clock.monotonic()));
-        let outcome: Outcome;
-        try {
-          outcome = await rpc.exchange({ subject, payload, timeoutMs: remainingMs, signal });
-        } catch (error) {
-          if (signal?.aborted === true && op.$case === "procRun") cancel(ref, requestId, fence);
-          throw error;
-        }
-        if (outcome.kind === "too_large") {
-          throw new FarhandError("too_large", `the request measures ${payload.length} bytes, and one message may have ${outcome.limit}`, {
-            machine,
-            requestId,
-            detail: { bytes: String(payload.length), limit: String(outcome.limit) },
-          });
-        }
-        if (outcome.kind === "reply") {
-          const { result, agentTimeMs } = decodeReply(outcome.payload, { machine, requestId });
-          const isNews = learn(machine, agentTimeMs);
-          if (result.$case === op.$case) return result.value as ResultOf<K>;
-          if (result.$case !== "error") {
-            throw new FarhandError("protocol", `${machine} answered ${op.$case} with ${result.$case}`, { ran: "maybe", machine, requestId });
-          }
-          // Refused for its time alone, it did not run: with the machine's clock known, it can.
-          if (result.value.code === "expired" && isNews && mayCorrectClock && clock.monotonic() < endsAt) {
-            mayCorrectClock = false;
-            payload = envelope(op, { ref, requestId, timeoutMs: Math.round(endsAt - clock.monotonic()), fence });
-            continue;
-          }
-          throw FarhandError.fromAgentError(result.value, { machine, requestId });
-        }
-        const verdict = afterSilence(attempt, outcome);
-        if (verdict.do === "ask_presence") throw await nobodyListens(ref, verdict.ran, requestId);
-        if (verdict.do === "fail") throw unanswered(verdict.code, outcome, { machine, requestId, timeoutMs, ran: verdict.ran });
-        if (clock.monotonic() + verdict.afterMs >= endsAt) {
-          if (outcome.kind === "no_responders") throw await nobodyListens(ref, verdict.attempt.mayHaveRun ? "maybe" : "no", requestId);
-          throw unanswered("control_unavailable", outcome, { machine, requestId, timeoutMs, ran: verdict.attempt.mayHaveRun ? "maybe" : "no" });
-        }
-        attempt = verdict.attempt;
-        await clock.sleep(verdict.afterMs, signal);
-      }
+    async call(ref, op, options) {
+      const { timeoutMs = LIMITS.callTimeoutMs, requestId = newRequestId(clock.now()) } = options;
+      const request: Request = {
+        ref,
+        machine: formatMachineRef(ref),
+        requestId,
+        fence: options.fence ?? NO_FENCE,
+        op,
+        timeoutMs,
+        endsAt: clock.monotonic() + timeoutMs,
+        signal: options.signal,
+      };
+      return resultOf(op.$case, await answerTo(request), request);
     },
   };
 };

@@ -57,7 +57,9 @@ export class CommandExitError extends Error {
   ) {
     const how = result.signal ?? (result.exitCode === null ? result.reason : `exit code ${result.exitCode}`);
     const said = result.stderr.trim().split("\n").at(-1) ?? "";
-    super(`${typeof command === "string" ? command : command.join(" ")} ended with ${how}${said === "" ? "" : `: ${said}`}`);
+    super(
+      `${typeof command === "string" ? command : command.join(" ")} ended with ${how}${said === "" ? "" : `: ${said}`}`,
+    );
   }
 }
 
@@ -80,7 +82,10 @@ const schema = z.strictObject({
   check: z.boolean().default(false),
 });
 
-const commandSchema = z.union([z.string().min(1, "the command is empty"), z.array(z.string()).min(1, "the command is empty")], "the command is neither a text nor a list of texts");
+const commandSchema = z.union(
+  [z.string().min(1, "the command is empty"), z.array(z.string()).min(1, "the command is empty")],
+  "the command is neither a text nor a list of texts",
+);
 
 const REASONS: Readonly<Record<ProcEnd_Reason, EndReason | undefined>> = {
   [ProcEnd_Reason.EXITED]: "exited",
@@ -98,7 +103,8 @@ const NOTHING: Output = { data: new Uint8Array(), totalBytes: 0n, truncated: fal
 
 const toResult = ({ stdout = NOTHING, stderr = NOTHING, end, envRemoved }: ProcRunResult): RunResult => {
   const reason = end === undefined ? undefined : REASONS[end.reason];
-  if (end === undefined || reason === undefined) throw new FarhandError("protocol", "the answer does not say how the command ended", { ran: "yes" });
+  if (end === undefined || reason === undefined)
+    throw new FarhandError("protocol", "the answer does not say how the command ended", { ran: "yes" });
   const decoder = new TextDecoder();
   return {
     stdout: decoder.decode(stdout.data),
@@ -125,7 +131,18 @@ export const createCommands = (call: MachineCall): Commands => ({
     const { keep, check, signal, requestId, timeoutMs, ...fields } = readOptions(schema, options);
     const [argv, shell] = typeof command === "string" ? [[], command] : [command, undefined];
     const answer = await call(
-      { $case: "procRun", value: { argv, shell, ...fields, timeoutMs, graceMs: fields.graceMs, maxOutputBytes: fields.maxOutputBytes, keep: KEEPS[keep] } },
+      {
+        $case: "procRun",
+        value: {
+          argv,
+          shell,
+          ...fields,
+          timeoutMs,
+          graceMs: fields.graceMs,
+          maxOutputBytes: fields.maxOutputBytes,
+          keep: KEEPS[keep],
+        },
+      },
       { signal, requestId, timeoutMs: Number(timeoutMs ?? LIMITS.runTimeoutMs.default) + ANSWER_MARGIN_MS },
     );
     const result = toResult(answer);

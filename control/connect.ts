@@ -10,7 +10,11 @@ export interface ConnectOptions extends ContextInput {
   readonly name?: string | undefined;
 }
 
-const schema = z.strictObject({ url: z.string().min(1).optional(), workspace: z.string().min(1).optional(), name: z.string().min(1).optional() });
+const schema = z.strictObject({
+  url: z.string().min(1).optional(),
+  workspace: z.string().min(1).optional(),
+  name: z.string().min(1).optional(),
+});
 
 /** A client of the bus that `farhand up` started, or of FARHAND_URL. Nothing dials until the first request. */
 export const connect = async (options: ConnectOptions = {}): Promise<Farhand> => {

@@ -34,7 +34,10 @@ const readContext = (home: string): Context | undefined => {
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw new FarhandError("invalid", `${contextPath(home)} is not a farhand context`, { cause: error, advice: "run farhand up again, or remove the file" });
+    throw new FarhandError("invalid", `${contextPath(home)} is not a farhand context`, {
+      cause: error,
+      advice: "run farhand up again, or remove the file",
+    });
   }
 };
 

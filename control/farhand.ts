@@ -1,5 +1,6 @@
 import { parseMachineRef } from "../proto/subjects.js";
-import { type Clock, createCaller, SYSTEM_CLOCK } from "./caller.js";
+import { createCaller } from "./caller.js";
+import { type Clock, SYSTEM_CLOCK } from "./clock.js";
 import { createMachine, type Machine } from "./machine.js";
 import type { ControlRpc } from "./rpc.js";
 

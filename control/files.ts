@@ -62,15 +62,31 @@ export interface Files {
   read(path: string, options: ReadOptions & { format: "stream" }): Promise<AsyncIterable<Uint8Array>>;
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
   /** With `digest`, also the SHA-256 of the contents. */
-  stat(path: string, options?: CallOptions & { follow?: boolean | undefined; digest?: boolean | undefined }): Promise<FileInfo & { sha256: string | null }>;
+  stat(
+    path: string,
+    options?: CallOptions & { follow?: boolean | undefined; digest?: boolean | undefined },
+  ): Promise<FileInfo & { sha256: string | null }>;
   exists(path: string, options?: CallOptions): Promise<boolean>;
   /** One page, in order of name. */
-  list(path: string, options?: CallOptions & { cursor?: string | undefined; limit?: number | undefined }): Promise<Page>;
+  list(
+    path: string,
+    options?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
+  ): Promise<Page>;
   /** All entries, page by page. */
   entries(path: string, options?: CallOptions): AsyncIterable<FileInfo>;
-  makeDir(path: string, options?: CallOptions & { parents?: boolean | undefined; mode?: number | undefined }): Promise<{ path: string; created: boolean }>;
-  move(from: string, to: string, options?: CallOptions & { overwrite?: boolean | undefined }): Promise<{ path: string }>;
-  remove(path: string, options?: CallOptions & { recursive?: boolean | undefined; missingOk?: boolean | undefined }): Promise<{ removed: boolean }>;
+  makeDir(
+    path: string,
+    options?: CallOptions & { parents?: boolean | undefined; mode?: number | undefined },
+  ): Promise<{ path: string; created: boolean }>;
+  move(
+    from: string,
+    to: string,
+    options?: CallOptions & { overwrite?: boolean | undefined },
+  ): Promise<{ path: string }>;
+  remove(
+    path: string,
+    options?: CallOptions & { recursive?: boolean | undefined; missingOk?: boolean | undefined },
+  ): Promise<{ removed: boolean }>;
   chmod(path: string, mode: number, options?: CallOptions): Promise<FileInfo>;
 }
 
@@ -106,7 +122,12 @@ const flag = z.boolean("is neither true nor false").default(false);
 const size = int64(0, Number.MAX_SAFE_INTEGER);
 
 const schemas = {
-  read: z.strictObject({ ...callFields, format: z.enum(["text", "bytes", "stream"]).default("text"), offset: size.default(0n), length: size.optional() }),
+  read: z.strictObject({
+    ...callFields,
+    format: z.enum(["text", "bytes", "stream"]).default("text"),
+    offset: size.default(0n),
+    length: size.optional(),
+  }),
   write: z.strictObject({
     ...callFields,
     ifMatch: z.string().default(""),
@@ -116,7 +137,11 @@ const schemas = {
     createParents: flag,
   }),
   stat: z.strictObject({ ...callFields, follow: z.boolean().default(true), digest: flag }),
-  list: z.strictObject({ ...callFields, cursor: z.string().default(""), limit: int64(1, LIMITS.listEntries.max).optional() }),
+  list: z.strictObject({
+    ...callFields,
+    cursor: z.string().default(""),
+    limit: int64(1, LIMITS.listEntries.max).optional(),
+  }),
   call: z.strictObject(callFields),
   makeDir: z.strictObject({ ...callFields, parents: flag, mode: fileMode.optional() }),
   move: z.strictObject({ ...callFields, overwrite: flag }),
@@ -130,11 +155,17 @@ const concat = async (parts: AsyncIterable<Uint8Array>): Promise<Uint8Array> => 
 };
 
 export const createFiles = (call: MachineCall): Files => {
-  async function* ranges(name: string, { offset, length, signal, timeoutMs }: z.output<typeof schemas.read>): AsyncGenerator<Uint8Array> {
+  async function* ranges(
+    name: string,
+    { offset, length, signal, timeoutMs }: z.output<typeof schemas.read>,
+  ): AsyncGenerator<Uint8Array> {
     const end = length === undefined ? undefined : offset + length;
-    for (let at = offset; end === undefined || at < end; ) {
+    for (let at = offset; end === undefined || at < end;) {
       const rest = end === undefined ? undefined : end - at;
-      const { data, eof } = await call({ $case: "fsRead", value: { path: name, offset: at, length: rest } }, { signal, timeoutMs });
+      const { data, eof } = await call(
+        { $case: "fsRead", value: { path: name, offset: at, length: rest } },
+        { signal, timeoutMs },
+      );
       if (data.length > 0) yield data;
       if (eof || data.length === 0) return;
       at += BigInt(data.length);
@@ -143,8 +174,14 @@ export const createFiles = (call: MachineCall): Files => {
 
   function read(given: string, options?: ReadOptions & { format?: "text" | undefined }): Promise<string>;
   function read(given: string, options: ReadOptions & { format: "bytes" }): Promise<Uint8Array>;
-  function read(given: string, options: ReadOptions & { format: "stream" }): Promise<AsyncIterable<Uint8Array>>;
-  async function read(given: string, options: ReadOptions & { format?: "text" | "bytes" | "stream" | undefined } = {}): Promise<string | Uint8Array | AsyncIterable<Uint8Array>> {
+  function read(
+    given: string,
+    options: ReadOptions & { format: "stream" },
+  ): Promise<AsyncIterable<Uint8Array>>;
+  async function read(
+    given: string,
+    options: ReadOptions & { format?: "text" | "bytes" | "stream" | undefined } = {},
+  ): Promise<string | Uint8Array | AsyncIterable<Uint8Array>> {
     const name = readOptions(path, given);
     const fields = readOptions(schemas.read, options);
     const parts = ranges(name, fields);
@@ -155,27 +192,52 @@ export const createFiles = (call: MachineCall): Files => {
 
   const list: Files["list"] = async (given, options = {}) => {
     const { cursor, limit, ...rest } = readOptions(schemas.list, options);
-    const page = await call({ $case: "fsList", value: { path: readOptions(path, given), cursor, limit } }, rest);
+    const page = await call(
+      { $case: "fsList", value: { path: readOptions(path, given), cursor, limit } },
+      rest,
+    );
     return { path: page.path, entries: page.entries.map(toInfo), next: page.next === "" ? null : page.next };
   };
 
   return {
     read,
     async write(given, data, options = {}) {
-      const { ifMatch, ifNoneMatch, append, mode, createParents, ...rest } = readOptions(schemas.write, options);
-      const value = { path: readOptions(path, given), data: readOptions(bytes, data), ifMatch, ifNoneMatch, append, mode, createParents };
+      const { ifMatch, ifNoneMatch, append, mode, createParents, ...rest } = readOptions(
+        schemas.write,
+        options,
+      );
+      const value = {
+        path: readOptions(path, given),
+        data: readOptions(bytes, data),
+        ifMatch,
+        ifNoneMatch,
+        append,
+        mode,
+        createParents,
+      };
       const written = await call({ $case: "fsWrite", value }, rest);
-      return { path: written.path, size: Number(written.size), sha256: written.sha256 === "" ? null : written.sha256, created: written.created };
+      return {
+        path: written.path,
+        size: Number(written.size),
+        sha256: written.sha256 === "" ? null : written.sha256,
+        created: written.created,
+      };
     },
     async stat(given, options = {}) {
       const { follow, digest, ...rest } = readOptions(schemas.stat, options);
-      const { info, sha256 } = await call({ $case: "fsStat", value: { path: readOptions(path, given), noFollow: !follow, digest } }, rest);
+      const { info, sha256 } = await call(
+        { $case: "fsStat", value: { path: readOptions(path, given), noFollow: !follow, digest } },
+        rest,
+      );
       return { ...toInfo(info), sha256: sha256 === "" ? null : sha256 };
     },
     async exists(given, options = {}) {
       const rest = readOptions(schemas.call, options);
       try {
-        await call({ $case: "fsStat", value: { path: readOptions(path, given), noFollow: true, digest: false } }, rest);
+        await call(
+          { $case: "fsStat", value: { path: readOptions(path, given), noFollow: true, digest: false } },
+          rest,
+        );
         return true;
       } catch (error) {
         // Only a machine that answered can say that a path is not there.
@@ -185,7 +247,7 @@ export const createFiles = (call: MachineCall): Files => {
     },
     list,
     async *entries(given, options = {}) {
-      for (let cursor: string | null = ""; cursor !== null; ) {
+      for (let cursor: string | null = ""; cursor !== null;) {
         const page: Page = await list(given, { ...options, ...(cursor === "" ? {} : { cursor }) });
         yield* page.entries;
         cursor = page.next;
@@ -193,22 +255,34 @@ export const createFiles = (call: MachineCall): Files => {
     },
     async makeDir(given, options = {}) {
       const { parents, mode, ...rest } = readOptions(schemas.makeDir, options);
-      const made = await call({ $case: "fsMkdir", value: { path: readOptions(path, given), parents, mode } }, rest);
+      const made = await call(
+        { $case: "fsMkdir", value: { path: readOptions(path, given), parents, mode } },
+        rest,
+      );
       return { path: made.path, created: made.created };
     },
     async move(from, to, options = {}) {
       const { overwrite, ...rest } = readOptions(schemas.move, options);
-      const moved = await call({ $case: "fsMove", value: { from: readOptions(path, from), to: readOptions(path, to), overwrite } }, rest);
+      const moved = await call(
+        { $case: "fsMove", value: { from: readOptions(path, from), to: readOptions(path, to), overwrite } },
+        rest,
+      );
       return { path: moved.path };
     },
     async remove(given, options = {}) {
       const { recursive, missingOk, ...rest } = readOptions(schemas.remove, options);
-      const { removed } = await call({ $case: "fsRemove", value: { path: readOptions(path, given), recursive, missingOk } }, rest);
+      const { removed } = await call(
+        { $case: "fsRemove", value: { path: readOptions(path, given), recursive, missingOk } },
+        rest,
+      );
       return { removed };
     },
     async chmod(given, mode, options = {}) {
       const rest = readOptions(schemas.call, options);
-      const { info } = await call({ $case: "fsChmod", value: { path: readOptions(path, given), mode: readOptions(fileMode, mode) } }, rest);
+      const { info } = await call(
+        { $case: "fsChmod", value: { path: readOptions(path, given), mode: readOptions(fileMode, mode) } },
+        rest,
+      );
       return toInfo(info);
     },
   };

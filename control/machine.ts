@@ -1,11 +1,12 @@
 import type { DescribeResult } from "../proto/gen/machine.js";
 import type { MachineRef } from "../proto/subjects.js";
-import { type Caller, type CallOptions, type Fence, NO_FENCE, type OpName, type RequestOp, type ResultOf } from "./caller.js";
+import type { Caller, CallOptions } from "./caller.js";
 import { type Commands, createCommands } from "./commands.js";
+import { type Fence, NO_FENCE, type OpName, type OpRequest, type ResultOf } from "./envelope.js";
 import { createFiles, type Files } from "./files.js";
 
 /** Sends one op to one machine. */
-export type MachineCall = <K extends OpName>(op: Extract<RequestOp, { $case: K }>, options: CallOptions) => Promise<ResultOf<K>>;
+export type MachineCall = <K extends OpName>(op: OpRequest<K>, options: CallOptions) => Promise<ResultOf<K>>;
 
 export interface MachineDescription {
   readonly workspace: string;
@@ -38,10 +39,21 @@ export interface Machine {
   under(fence: Fence): Machine;
 }
 
-const toDescription = ({ _unknownFields, startedMs, capabilities, limits, ...facts }: DescribeResult): MachineDescription => ({
+const toDescription = ({
+  _unknownFields,
+  startedMs,
+  capabilities,
+  limits,
+  ...facts
+}: DescribeResult): MachineDescription => ({
   ...facts,
   started: new Date(Number(startedMs)),
-  capabilities: Object.fromEntries(capabilities.map(({ name, available, reason }) => [name, { available, reason: reason === "" ? null : reason }])),
+  capabilities: Object.fromEntries(
+    capabilities.map(({ name, available, reason }) => [
+      name,
+      { available, reason: reason === "" ? null : reason },
+    ]),
+  ),
   limits: Object.fromEntries(Object.entries(limits).map(([name, value]) => [name, Number(value)])),
 });
 

@@ -40,13 +40,15 @@ execFileSync(
 );
 
 const committed = join(root, "proto/gen");
-const generated = readdirSync(out).sort();
+const generated = readdirSync(out).toSorted();
 if (process.argv.includes("--check")) {
-  const present = existsSync(committed) ? readdirSync(committed).sort() : [];
+  const present = existsSync(committed) ? readdirSync(committed).toSorted() : [];
   const stale =
     present.join() !== generated.join()
       ? ["the list of files"]
-      : generated.filter((name) => !readFileSync(join(out, name)).equals(readFileSync(join(committed, name))));
+      : generated.filter(
+          (name) => !readFileSync(join(out, name)).equals(readFileSync(join(committed, name))),
+        );
   rmSync(out, { recursive: true });
   if (stale.length > 0) {
     console.error(`proto/gen is not current (${stale.join(", ")}): run npm run generate and commit`);

@@ -6,11 +6,13 @@ import type { Op } from "./op.js";
 const CAPABILITIES = [
   { name: "commands", available: true, reason: "" },
   { name: "files", available: true, reason: "" },
-  ...["processes", "terminals", "git", "desktop_view", "desktop_control", "recording", "ports"].map((name) => ({
-    name,
-    available: false,
-    reason: "unsupported",
-  })),
+  ...["processes", "terminals", "git", "desktop_view", "desktop_control", "recording", "ports"].map(
+    (name) => ({
+      name,
+      available: false,
+      reason: "unsupported",
+    }),
+  ),
 ];
 
 const limits = (maxReplyBytes: number): Record<string, bigint> => ({

@@ -4,7 +4,10 @@ import { type Op, path, readArgs } from "./op.js";
 
 const schema = z.object({
   path,
-  offset: z.bigint().nonnegative("is negative").max(BigInt(Number.MAX_SAFE_INTEGER), "is larger than any file"),
+  offset: z
+    .bigint()
+    .nonnegative("is negative")
+    .max(BigInt(Number.MAX_SAFE_INTEGER), "is larger than any file"),
   length: z.bigint().nonnegative("is negative").optional(),
 });
 
@@ -14,7 +17,10 @@ export const fsRead: Op<"fsRead"> = {
   run: async (args, call, { files }) => {
     const { path, offset, length } = readArgs(schema, args);
     const wanted = length === undefined ? LIMITS.readBytes.default : Number(length);
-    const { data, eof, size } = await files.read(path, { offset, length: Math.min(wanted, call.maxReplyBytes) });
+    const { data, eof, size } = await files.read(path, {
+      offset,
+      length: Math.min(wanted, call.maxReplyBytes),
+    });
     return { data, eof, size };
   },
 };

@@ -4,7 +4,10 @@ import { type Op, path, readArgs } from "./op.js";
 
 const schema = z
   .object({ path, noFollow: z.boolean(), digest: z.boolean() })
-  .refine(({ noFollow, digest }) => !(noFollow && digest), "a digest is of what a link points to: noFollow and digest exclude each other");
+  .refine(
+    ({ noFollow, digest }) => !(noFollow && digest),
+    "a digest is of what a link points to: noFollow and digest exclude each other",
+  );
 
 export const fsStat: Op<"fsStat"> = {
   mutates: false,

@@ -11,7 +11,10 @@ const schema = z
     mode: mode.optional(),
     createParents: z.boolean(),
   })
-  .refine(({ ifMatch, ifNoneMatch }) => !(ifMatch !== "" && ifNoneMatch), "ifMatch and ifNoneMatch exclude each other");
+  .refine(
+    ({ ifMatch, ifNoneMatch }) => !(ifMatch !== "" && ifNoneMatch),
+    "ifMatch and ifNoneMatch exclude each other",
+  );
 
 export const fsWrite: Op<"fsWrite"> = {
   mutates: true,

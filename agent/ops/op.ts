@@ -33,7 +33,9 @@ export interface Op<K extends OpName> {
 export const readArgs = <T>(schema: z.ZodType<T>, args: unknown): T => {
   const read = schema.safeParse(args);
   if (read.success) return read.data;
-  const problems = read.error.issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
+  const problems = read.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join(".")}: ${message}`,
+  );
   throw new FarhandError("invalid", problems.join("; "), {
     detail: Object.fromEntries(problems.map((problem, at) => [`problem${at + 1}`, problem])),
   });
@@ -48,7 +50,10 @@ export const path = z
   .string()
   .min(1, "is empty")
   .refine(hasNoNul, NUL)
-  .refine((value) => Buffer.byteLength(value) <= LIMITS.pathBytes, `is longer than ${LIMITS.pathBytes} bytes`);
+  .refine(
+    (value) => Buffer.byteLength(value) <= LIMITS.pathBytes,
+    `is longer than ${LIMITS.pathBytes} bytes`,
+  );
 
 export const mode = z.int().min(0, "is not between 0 and 0o7777").max(0o7777, "is not between 0 and 0o7777");
 

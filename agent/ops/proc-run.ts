@@ -13,19 +13,30 @@ const bytesOf = (texts: Iterable<string>): number => {
 
 const schema = z
   .object({
-    argv: z.array(text).refine((argv) => bytesOf(argv) <= LIMITS.argvBytes, `is longer than ${LIMITS.argvBytes} bytes`),
+    argv: z
+      .array(text)
+      .refine((argv) => bytesOf(argv) <= LIMITS.argvBytes, `is longer than ${LIMITS.argvBytes} bytes`),
     shell: text.optional(),
     cwd: text,
     env: z
       .record(text.regex(/^[^=]+$/, "is not a name for a variable"), text)
-      .refine((env) => bytesOf(Object.entries(env).flat()) <= LIMITS.envBytes, `is larger than ${LIMITS.envBytes} bytes`),
+      .refine(
+        (env) => bytesOf(Object.entries(env).flat()) <= LIMITS.envBytes,
+        `is larger than ${LIMITS.envBytes} bytes`,
+      ),
     stdin: z.instanceof(Uint8Array),
     timeoutMs: count(1, LIMITS.runTimeoutMs.max).optional(),
     maxOutputBytes: count(0, LIMITS.runOutputBytes.max).optional(),
-    keep: z.union([z.literal(OutputKeep.HEAD), z.literal(OutputKeep.TAIL), z.literal(OutputKeep.HEAD_TAIL)], "is not a way to keep output"),
+    keep: z.union(
+      [z.literal(OutputKeep.HEAD), z.literal(OutputKeep.TAIL), z.literal(OutputKeep.HEAD_TAIL)],
+      "is not a way to keep output",
+    ),
     graceMs: count(0, LIMITS.graceMs.max).optional(),
   })
-  .refine(({ argv, shell }) => (argv.length > 0) !== (shell !== undefined), "give either argv or shell, and one of them");
+  .refine(
+    ({ argv, shell }) => argv.length > 0 !== (shell !== undefined),
+    "give either argv or shell, and one of them",
+  );
 
 const KEEPS: Readonly<Record<OutputKeep, Keep>> = {
   [OutputKeep.HEAD]: "head",

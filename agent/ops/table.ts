@@ -31,9 +31,14 @@ export const OPS: OpTable = {
   fsChmod,
 };
 
-const runOp = async <K extends OpName>(op: { $case: K; value: ArgsOf<K> }, call: Call, host: Host): Promise<ResponseResult> => {
+const runOp = async <K extends OpName>(
+  op: { $case: K; value: ArgsOf<K> },
+  call: Call,
+  host: Host,
+): Promise<ResponseResult> => {
   const row: Op<K> = OPS[op.$case];
   // The table's type ties each name to its own result, which the compiler cannot follow through a union.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return { $case: op.$case, value: await row.run(op.value, call, host) } as ResponseResult;
 };
 

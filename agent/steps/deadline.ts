@@ -5,20 +5,35 @@ import type { Call, Step } from "../call.js";
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** Throws unless a request may still start at `nowMs`. */
-export const checkDeadline = ({ deadlineMs, issuedMs }: Pick<Call, "deadlineMs" | "issuedMs">, nowMs: number): void => {
+export const checkDeadline = (
+  { deadlineMs, issuedMs }: Pick<Call, "deadlineMs" | "issuedMs">,
+  nowMs: number,
+): void => {
   const detail = { machineTime: iso(nowMs) };
   if (deadlineMs <= 0) throw new FarhandError("invalid", "the request has no deadline");
   if (issuedMs - nowMs > LIMITS.clockToleranceMs) {
-    throw new FarhandError("expired", `the request was issued at ${iso(issuedMs)}, which is in the future here (${iso(nowMs)}): the clocks differ`, {
-      detail,
-      advice: "set the clocks of both sides; a client that has seen one answer corrects for it by itself",
-    });
+    throw new FarhandError(
+      "expired",
+      `the request was issued at ${iso(issuedMs)}, which is in the future here (${iso(nowMs)}): the clocks differ`,
+      {
+        detail,
+        advice: "set the clocks of both sides; a client that has seen one answer corrects for it by itself",
+      },
+    );
   }
   if (deadlineMs < nowMs) {
-    throw new FarhandError("expired", `the deadline ${iso(deadlineMs)} had passed when the request was about to start (${iso(nowMs)})`, { detail });
+    throw new FarhandError(
+      "expired",
+      `the deadline ${iso(deadlineMs)} had passed when the request was about to start (${iso(nowMs)})`,
+      { detail },
+    );
   }
   if (deadlineMs - nowMs > LIMITS.deadlineAheadMs) {
-    throw new FarhandError("invalid", `the deadline ${iso(deadlineMs)} is more than ${LIMITS.deadlineAheadMs / 60_000} minutes ahead (${iso(nowMs)} here)`, { detail });
+    throw new FarhandError(
+      "invalid",
+      `the deadline ${iso(deadlineMs)} is more than ${LIMITS.deadlineAheadMs / 60_000} minutes ahead (${iso(nowMs)} here)`,
+      { detail },
+    );
   }
 };
 

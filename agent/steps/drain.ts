@@ -14,7 +14,8 @@ export const createGate = (): Gate => {
   let empty: (() => void) | undefined;
   return {
     step: (next) => async (call) => {
-      if (isClosed && call.mutates) throw new FarhandError("draining", "the agent is shutting down and takes no new work");
+      if (isClosed && call.mutates)
+        throw new FarhandError("draining", "the agent is shutting down and takes no new work");
       inside++;
       try {
         return await next(call);

@@ -8,7 +8,9 @@ import type { Journal } from "../store/journal.js";
 /** What makes two requests the same request: what is asked and under which scope, not when. */
 export const digestOfCall = ({ scope, op }: Pick<Call, "scope" | "op">): string =>
   createHash("sha256")
-    .update(ControlRequest.encode({ requestId: "", scope, epoch: 0n, deadlineMs: 0n, issuedMs: 0n, op }).finish())
+    .update(
+      ControlRequest.encode({ requestId: "", scope, epoch: 0n, deadlineMs: 0n, issuedMs: 0n, op }).finish(),
+    )
     .digest("base64");
 
 const encodeOutcome = (result: ResponseResult): Uint8Array =>
@@ -38,14 +40,21 @@ export const once = (journal: Journal): Once => {
     const entry = journal.lookup(key);
     if (entry === undefined) {
       if (call.issuedMs >= journal.horizonMs) return undefined;
-      throw new FarhandError("indeterminate", "the machine went down without a clean stop after this request was issued: it may have run before that");
+      throw new FarhandError(
+        "indeterminate",
+        "the machine went down without a clean stop after this request was issued: it may have run before that",
+      );
     }
     if (entry.digest !== digest) throw otherBody(call.requestId);
     if (entry.response === undefined) {
-      throw new FarhandError("indeterminate", "the agent stopped while this request was running: it may have run in part");
+      throw new FarhandError(
+        "indeterminate",
+        "the agent stopped while this request was running: it may have run in part",
+      );
     }
     const { result } = ControlResponse.decode(entry.response);
-    if (result === undefined) throw new FarhandError("indeterminate", "the journal holds no outcome for this request");
+    if (result === undefined)
+      throw new FarhandError("indeterminate", "the journal holds no outcome for this request");
     return result;
   };
 
@@ -60,7 +69,10 @@ export const once = (journal: Journal): Once => {
     }
     const earlier = recalled(call, key, digest);
     if (earlier !== undefined) return earlier;
-    const mine: { digest: string; outcome: Promise<ResponseResult> | undefined } = { digest, outcome: undefined };
+    const mine: { digest: string; outcome: Promise<ResponseResult> | undefined } = {
+      digest,
+      outcome: undefined,
+    };
     underWay.set(key, mine);
     try {
       mine.outcome = next(call);

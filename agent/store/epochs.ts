@@ -16,13 +16,20 @@ export interface FenceClaim {
 }
 
 /** What a fence that stands at `held` makes of a request: throws, or says whether it moves on. */
-export const fenceDecision = (held: bigint | undefined, { scope, epoch, mutates }: FenceClaim): "stay" | "advance" => {
+export const fenceDecision = (
+  held: bigint | undefined,
+  { scope, epoch, mutates }: FenceClaim,
+): "stay" | "advance" => {
   const place = scope === "" ? "this machine" : `scope ${JSON.stringify(scope)}`;
   if (epoch === 0n) {
     if (held === undefined || !mutates) return "stay";
-    throw new FarhandError("fenced", `${place} is held under a lease (epoch ${held}), and the request carries none`, {
-      detail: { scope, held: String(held), epoch: "0" },
-    });
+    throw new FarhandError(
+      "fenced",
+      `${place} is held under a lease (epoch ${held}), and the request carries none`,
+      {
+        detail: { scope, held: String(held), epoch: "0" },
+      },
+    );
   }
   if (held !== undefined && epoch < held) {
     throw new FarhandError("fenced", `the lease on ${place} has moved on: epoch ${epoch} is behind ${held}`, {
@@ -34,14 +41,14 @@ export const fenceDecision = (held: bigint | undefined, { scope, epoch, mutates 
 
 /** The highest epoch seen per scope, on disk before a request that raised it goes on. */
 export const openEpochs = (root: RootDatabase): Epochs => {
-  const db: Database<bigint, string> = root.openDB({ name: "epochs" });
+  const db: Database<string, string> = root.openDB({ name: "epochs" });
   const held = new Map<string, bigint>();
   for (const { key, value } of db.getRange()) held.set(key.slice(1), BigInt(value));
   return {
     admit(claim) {
       if (fenceDecision(held.get(claim.scope), claim) === "stay") return;
       // The prefix keeps the empty scope a legal key.
-      db.putSync(`:${claim.scope}`, claim.epoch);
+      db.putSync(`:${claim.scope}`, String(claim.epoch));
       held.set(claim.scope, claim.epoch);
     },
     list: () => [...held].map(([scope, epoch]) => ({ scope, epoch })),

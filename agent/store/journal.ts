@@ -64,7 +64,12 @@ const flushFile = (path: string): void => {
   closeSync(fd);
 };
 
-export const openJournal = ({ stateDir, now, keep = JOURNAL, boot = readBootId() }: JournalOptions): Journal => {
+export const openJournal = ({
+  stateDir,
+  now,
+  keep = JOURNAL,
+  boot = readBootId(),
+}: JournalOptions): Journal => {
   const path = join(stateDir, "journal.mdb");
   // Without a way to tell boots apart, every write is flushed instead.
   const flushed = boot === "";
@@ -90,10 +95,14 @@ export const openJournal = ({ stateDir, now, keep = JOURNAL, boot = readBootId()
     kept.set(key, entry);
     bytes += entry.bytes;
   };
-  const stored = [...begun.getRange()].sort((a, b) => a.value.begunMs - b.value.begunMs);
+  const stored = [...begun.getRange()].toSorted((a, b) => a.value.begunMs - b.value.begunMs);
   for (const { key, value } of stored) {
     const response = responses.getBinaryFast(key);
-    remember(key, { deadlineMs: value.deadlineMs, begunMs: value.begunMs, bytes: ENTRY_BYTES + (response?.length ?? 0) });
+    remember(key, {
+      deadlineMs: value.deadlineMs,
+      begunMs: value.begunMs,
+      bytes: ENTRY_BYTES + (response?.length ?? 0),
+    });
   }
 
   const isOver = (): boolean => kept.size > keep.keepEntries || bytes > keep.keepBytes;
@@ -128,9 +137,13 @@ export const openJournal = ({ stateDir, now, keep = JOURNAL, boot = readBootId()
     begin(key, { digest, deadlineMs }) {
       if (kept.size >= keep.keepEntries || bytes >= keep.keepBytes) forget();
       if (bytes >= keep.keepBytes) {
-        throw new FarhandError("busy", `the journal is full: ${bytes} bytes of answers are kept for requests whose deadline is still ahead`, {
-          detail: { bytes: String(bytes), limit: String(keep.keepBytes) },
-        });
+        throw new FarhandError(
+          "busy",
+          `the journal is full: ${bytes} bytes of answers are kept for requests whose deadline is still ahead`,
+          {
+            detail: { bytes: String(bytes), limit: String(keep.keepBytes) },
+          },
+        );
       }
       const entry = { digest, deadlineMs, begunMs: now() };
       begun.putSync(key, entry);

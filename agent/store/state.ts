@@ -39,14 +39,18 @@ export const openState = (stateDir: string, self: ProcessIdentity): State => {
   db.transactionSync(() => {
     const holder: ProcessIdentity | undefined = db.get(HOLDER);
     if (holder !== undefined && isSameProcess(holder)) {
-      throw new FarhandError("conflict", `another farhand-agent (pid ${holder.pid}) runs with the state in ${stateDir}`, {
-        detail: { pid: String(holder.pid), state: stateDir },
-        advice: "stop that one first, or give this one another --state directory",
-      });
+      throw new FarhandError(
+        "conflict",
+        `another farhand-agent (pid ${holder.pid}) runs with the state in ${stateDir}`,
+        {
+          detail: { pid: String(holder.pid), state: stateDir },
+          advice: "stop that one first, or give this one another --state directory",
+        },
+      );
     }
     generation = Number(db.get(GENERATION) ?? 0) + 1;
-    db.put(HOLDER, self);
-    db.put(GENERATION, generation);
+    db.putSync(HOLDER, self);
+    db.putSync(GENERATION, generation);
   });
   return {
     db,

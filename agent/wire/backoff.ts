@@ -2,7 +2,15 @@
  * Delays between attempts to reach the bus: full jitter between a floor and a ceiling that doubles
  * up to `maxMs`, so that a fleet does not come back all at once.
  */
-export const createBackoff = ({ minMs, maxMs, random = Math.random }: { minMs: number; maxMs: number; random?: () => number }) => {
+export const createBackoff = ({
+  minMs,
+  maxMs,
+  random = Math.random,
+}: {
+  minMs: number;
+  maxMs: number;
+  random?: () => number;
+}) => {
   let attempt = 0;
   return {
     next(): number {

@@ -3,8 +3,10 @@ import { Claim } from "../../proto/gen/machine.js";
 import type { Link } from "./link.js";
 
 /** Of two instances with one identity, the one with the higher generation serves; the id breaks a tie. */
-export const outranks = (a: Pick<Claim, "generation" | "instanceId">, b: Pick<Claim, "generation" | "instanceId">): boolean =>
-  a.generation === b.generation ? a.instanceId > b.instanceId : a.generation > b.generation;
+export const outranks = (
+  a: Pick<Claim, "generation" | "instanceId">,
+  b: Pick<Claim, "generation" | "instanceId">,
+): boolean => (a.generation === b.generation ? a.instanceId > b.instanceId : a.generation > b.generation);
 
 export interface ClaimOptions {
   readonly link: Link;

@@ -1,4 +1,12 @@
-import { type ConnectionOptions, type Msg, type NatsConnection, connect, NoRespondersError, RequestError, TimeoutError } from "@nats-io/transport-node";
+import {
+  type ConnectionOptions,
+  type Msg,
+  type NatsConnection,
+  connect,
+  NoRespondersError,
+  RequestError,
+  TimeoutError,
+} from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { createBackoff } from "./backoff.js";
 
@@ -14,7 +22,11 @@ export interface WireMessage {
 export interface Link {
   readonly server: string;
   readonly maxPayload: number;
-  subscribe(subject: string, options: { queue?: string }, onMessage: (message: WireMessage) => void | Promise<void>): () => void;
+  subscribe(
+    subject: string,
+    options: { queue?: string },
+    onMessage: (message: WireMessage) => void | Promise<void>,
+  ): () => void;
   publish(subject: string, data: Uint8Array): void;
   /** The first reply, or undefined when nobody listens or nobody answered in time. */
   ask(subject: string, data: Uint8Array, timeoutMs: number): Promise<Uint8Array | undefined>;
@@ -36,7 +48,10 @@ export interface LinkOptions {
 const MIN_DELAY_MS = 250;
 const MAX_DELAY_MS = 30_000;
 
-const connectionOptions = ({ servers, name, inboxPrefix }: LinkOptions, delay: () => number): ConnectionOptions => ({
+const connectionOptions = (
+  { servers, name, inboxPrefix }: LinkOptions,
+  delay: () => number,
+): ConnectionOptions => ({
   servers: [...servers],
   name,
   inboxPrefix,
@@ -77,7 +92,11 @@ export const openLink = async (options: LinkOptions): Promise<Link> => {
   };
   void watch();
 
-  const receive = (onMessage: (message: WireMessage) => void | Promise<void>, error: Error | null, message: Msg): void => {
+  const receive = (
+    onMessage: (message: WireMessage) => void | Promise<void>,
+    error: Error | null,
+    message: Msg,
+  ): void => {
     if (error !== null) return log.error({ err: error }, "a subscription was refused");
     // A callback that throws would leave the connection deaf.
     Promise.resolve({ data: message.data, subject: message.subject, reply: message.reply ?? "" })

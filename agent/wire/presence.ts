@@ -11,10 +11,18 @@ export interface PresenceSender {
 const JITTER = 0.2;
 
 /** Tells the workspace that this machine is there, now and every few seconds. */
-export const announce = (options: { link: Link; subject: string; instanceId: string; now: () => number }): PresenceSender => {
+export const announce = (options: {
+  link: Link;
+  subject: string;
+  instanceId: string;
+  now: () => number;
+}): PresenceSender => {
   const { link, subject, instanceId, now } = options;
   const send = (kind: Presence_Kind): void =>
-    link.publish(subject, Presence.encode({ kind, instanceId, version: VERSION, timeMs: BigInt(Math.round(now())) }).finish());
+    link.publish(
+      subject,
+      Presence.encode({ kind, instanceId, version: VERSION, timeMs: BigInt(Math.round(now())) }).finish(),
+    );
   let timer: NodeJS.Timeout | undefined;
   const schedule = (): void => {
     timer = setTimeout(

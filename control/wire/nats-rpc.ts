@@ -1,4 +1,10 @@
-import { type ConnectionOptions, connect, createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import {
+  type ConnectionOptions,
+  connect,
+  createInbox,
+  type Msg,
+  type NatsConnection,
+} from "@nats-io/transport-node";
 import type { ControlRpc, Exchange, Outcome } from "../rpc.js";
 
 export interface NatsRpcOptions {
@@ -32,7 +38,8 @@ const MAX_RECONNECT_MS = 2_000;
 const reconnectDelay = () => {
   let attempt = 0;
   return {
-    next: (): number => Math.min(MAX_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** attempt++) * (0.5 + Math.random() / 2),
+    next: (): number =>
+      Math.min(MAX_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** attempt++) * (0.5 + Math.random() / 2),
     reset: (): void => void (attempt = 0),
   };
 };
@@ -49,7 +56,9 @@ const connectionOptions = ({ servers, name }: NatsRpcOptions, delay: () => numbe
 });
 
 const toOutcome = (message: Msg): Outcome =>
-  message.data.length === 0 && message.headers?.code === NO_RESPONDERS ? { kind: "no_responders" } : { kind: "reply", payload: message.data };
+  message.data.length === 0 && message.headers?.code === NO_RESPONDERS
+    ? { kind: "no_responders" }
+    : { kind: "reply", payload: message.data };
 
 const openSession = async (options: NatsRpcOptions): Promise<Session> => {
   const delay = reconnectDelay();
@@ -58,7 +67,8 @@ const openSession = async (options: NatsRpcOptions): Promise<Session> => {
   const session: Session = { nc, inbox, pending: new Map(), isUp: true };
   nc.subscribe(`${inbox}*`, {
     callback: (error, message) => {
-      if (error === null) session.pending.get(message.subject.slice(inbox.length))?.settle(toOutcome(message));
+      if (error === null)
+        session.pending.get(message.subject.slice(inbox.length))?.settle(toOutcome(message));
     },
   });
   const watch = async (): Promise<void> => {
@@ -101,7 +111,10 @@ export const createNatsRpc = (options: NatsRpcOptions): NatsRpc => {
     return opening;
   };
 
-  const send = ({ nc, inbox, pending }: Session, { subject, payload, timeoutMs, signal }: Exchange): Promise<Outcome> =>
+  const send = (
+    { nc, inbox, pending }: Session,
+    { subject, payload, timeoutMs, signal }: Exchange,
+  ): Promise<Outcome> =>
     new Promise((resolve, reject) => {
       const token = (count++).toString(36);
       const finish = (): void => {

@@ -13,7 +13,10 @@ const exists = async (path: string): Promise<boolean> => {
   }
 };
 
-export const makeDirectory = async (path: string, options: { parents: boolean; mode: number | undefined }): Promise<boolean> => {
+export const makeDirectory = async (
+  path: string,
+  options: { parents: boolean; mode: number | undefined },
+): Promise<boolean> => {
   const mode = options.mode ?? 0o777;
   try {
     if (options.parents) return (await mkdir(path, { recursive: true, mode })) !== undefined;
@@ -35,18 +38,25 @@ export const movePath = async (from: string, to: string, options: { overwrite: b
     await rename(from, to);
   } catch (error) {
     if (errnoOf(error) === "EXDEV") {
-      throw new FarhandError("os", `${from} and ${to} are on different file systems, between which nothing can be moved in one step`, {
-        ran: "no",
-        detail: { errno: "EXDEV", from, to },
-        advice: "copy it and remove the original",
-      });
+      throw new FarhandError(
+        "os",
+        `${from} and ${to} are on different file systems, between which nothing can be moved in one step`,
+        {
+          ran: "no",
+          detail: { errno: "EXDEV", from, to },
+          advice: "copy it and remove the original",
+        },
+      );
     }
     const missing = errnoOf(error) === "ENOENT" && (await exists(from)) ? to : from;
     throw osFault(error, { subject: missing, detail: { from, to } });
   }
 };
 
-export const removePath = async (path: string, options: { recursive: boolean; missingOk: boolean }): Promise<boolean> => {
+export const removePath = async (
+  path: string,
+  options: { recursive: boolean; missingOk: boolean },
+): Promise<boolean> => {
   try {
     const isDirectory = (await lstat(path)).isDirectory();
     if (!isDirectory) await unlink(path);

@@ -16,7 +16,11 @@ export type Entry = Info | { readonly path: string; readonly name: string; reado
 const STAT_AT_ONCE = 16;
 
 /** The first `limit` names after the cursor and whether there are more, holding no more than twice that. */
-const namesAfter = async ({ path, cursor, limit }: ListRequest): Promise<{ names: string[]; more: boolean }> => {
+const namesAfter = async ({
+  path,
+  cursor,
+  limit,
+}: ListRequest): Promise<{ names: string[]; more: boolean }> => {
   let names: string[] = [];
   let more = false;
   const trim = (): void => {
@@ -53,7 +57,9 @@ export const listDirectory = async (request: ListRequest): Promise<{ entries: En
   const { names, more } = await namesAfter(request);
   const entries: Entry[] = [];
   for (let at = 0; at < names.length; at += STAT_AT_ONCE) {
-    entries.push(...(await Promise.all(names.slice(at, at + STAT_AT_ONCE).map((name) => entryAt(request.path, name)))));
+    entries.push(
+      ...(await Promise.all(names.slice(at, at + STAT_AT_ONCE).map((name) => entryAt(request.path, name)))),
+    );
   }
   return { entries, more };
 };

@@ -5,7 +5,8 @@ import { LIMITS } from "../../../proto/limits.js";
 
 /** A path as a caller wrote it, made absolute: relative to the root, with `~` expanded. */
 export const absolutePath = (root: string, path: string): string => {
-  if (path.includes("\0")) throw new FarhandError("invalid", `path ${JSON.stringify(path)} holds a NUL character`);
+  if (path.includes("\0"))
+    throw new FarhandError("invalid", `path ${JSON.stringify(path)} holds a NUL character`);
   if (Buffer.byteLength(path) > LIMITS.pathBytes) {
     throw new FarhandError("invalid", `the path is longer than ${LIMITS.pathBytes} bytes`);
   }

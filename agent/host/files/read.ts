@@ -22,7 +22,10 @@ export const notAFile = (path: string, kind: Info["kind"]): FarhandError =>
   });
 
 /** Opens a regular file without ever waiting for one (a named pipe would). */
-export const withFile = async <T>(path: string, use: (file: FileHandle, info: Info) => Promise<T>): Promise<T> => {
+export const withFile = async <T>(
+  path: string,
+  use: (file: FileHandle, info: Info) => Promise<T>,
+): Promise<T> => {
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -44,7 +47,7 @@ const DIGEST_CHUNK = 128 * 1024;
 export const digestOf = async (file: FileHandle): Promise<string> => {
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(DIGEST_CHUNK);
-  for (let position = 0; ; ) {
+  for (let position = 0; ;) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
     if (bytesRead === 0) return hash.digest("hex");
     hash.update(buffer.subarray(0, bytesRead));
@@ -52,7 +55,10 @@ export const digestOf = async (file: FileHandle): Promise<string> => {
   }
 };
 
-export const statPath = async (path: string, options: { follow: boolean; digest: boolean }): Promise<{ info: Info; sha256: string }> => {
+export const statPath = async (
+  path: string,
+  options: { follow: boolean; digest: boolean },
+): Promise<{ info: Info; sha256: string }> => {
   if (options.digest) return withFile(path, async (file, info) => ({ info, sha256: await digestOf(file) }));
   if (!options.follow) return { info: await infoAt(path), sha256: "" };
   try {

@@ -46,41 +46,65 @@ const present = async (path: string): Promise<Info | undefined> => {
   }
 };
 
-const checkConditions = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<void> => {
+const checkConditions = async (
+  request: WriteRequest,
+  target: string,
+  existing: Info | undefined,
+): Promise<void> => {
   if (request.ifNoneMatch && existing !== undefined) {
-    throw new FarhandError("conflict", `${target} exists already`, { detail: { path: target, errno: "EEXIST" } });
+    throw new FarhandError("conflict", `${target} exists already`, {
+      detail: { path: target, errno: "EEXIST" },
+    });
   }
   if (request.ifMatch === "") return;
   const sha256 = existing === undefined ? "" : await withFile(target, digestOf);
   if (sha256 === request.ifMatch.toLowerCase()) return;
-  throw new FarhandError("conflict", `${target} ${existing === undefined ? "does not exist" : "has changed"}: it is not what ifMatch names`, {
-    detail: { path: target, ifMatch: request.ifMatch, present: sha256 },
-    advice: "read the file again and apply the change to what is there now",
-  });
+  throw new FarhandError(
+    "conflict",
+    `${target} ${existing === undefined ? "does not exist" : "has changed"}: it is not what ifMatch names`,
+    {
+      detail: { path: target, ifMatch: request.ifMatch, present: sha256 },
+      advice: "read the file again and apply the change to what is there now",
+    },
+  );
 };
 
 const writeAll = async (file: FileHandle, data: Uint8Array): Promise<void> => {
-  for (let done = 0; done < data.length; ) {
+  for (let done = 0; done < data.length;) {
     done += (await file.write(data, done, data.length - done)).bytesWritten;
   }
 };
 
 const flushDirectory = async (path: string): Promise<void> => {
   const directory = await open(path, constants.O_RDONLY);
-  await directory.sync().finally(() => directory.close());
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+};
+
+/** Only root may give files away: another user's file becomes the writer's. */
+const keepOwner = async (file: FileHandle, { uid, gid }: Info): Promise<void> => {
+  try {
+    await file.chown(uid, gid);
+  } catch (error) {
+    if (errnoOf(error) !== "EPERM") throw error;
+  }
 };
 
 /** The old file or the new one, never a part: a temporary file beside it, flushed, then renamed. */
-const replace = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<Written> => {
+const replace = async (
+  request: WriteRequest,
+  target: string,
+  existing: Info | undefined,
+): Promise<Written> => {
   const temporary = join(dirname(target), `.farhand-${randomBytes(8).toString("hex")}.tmp`);
   const file = await open(temporary, "wx", existing?.mode ?? request.mode ?? 0o666);
   try {
     try {
       if (existing !== undefined) {
-        await file.chown(existing.uid, existing.gid).catch((error: unknown) => {
-          // Only root may give files away; another user's file becomes the writer's.
-          if (errnoOf(error) !== "EPERM") throw error;
-        });
+        await keepOwner(file, existing);
         await file.chmod(existing.mode);
       } else if (request.mode !== undefined) {
         await file.chmod(request.mode);
@@ -104,8 +128,16 @@ const replace = async (request: WriteRequest, target: string, existing: Info | u
   };
 };
 
-const append = async (request: WriteRequest, target: string, existing: Info | undefined): Promise<Written> => {
-  const file = await open(target, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, request.mode ?? 0o666);
+const append = async (
+  request: WriteRequest,
+  target: string,
+  existing: Info | undefined,
+): Promise<Written> => {
+  const file = await open(
+    target,
+    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK,
+    request.mode ?? 0o666,
+  );
   try {
     const before = (await file.stat({ bigint: true })).size;
     try {
@@ -116,7 +148,12 @@ const append = async (request: WriteRequest, target: string, existing: Info | un
       throw error;
     }
     if (existing === undefined && request.mode !== undefined) await chmod(target, request.mode);
-    return { path: target, size: before + BigInt(request.data.length), sha256: "", created: existing === undefined };
+    return {
+      path: target,
+      size: before + BigInt(request.data.length),
+      sha256: "",
+      created: existing === undefined,
+    };
   } finally {
     await file.close();
   }

@@ -2,14 +2,25 @@
  * Variables that make a program load or run other code than its own. They are neither passed on
  * from the agent nor taken from a caller.
  */
-const LOADER_NAMES = new Set(["NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS"]);
+const LOADER_NAMES = new Set([
+  "NODE_OPTIONS",
+  "NODE_PATH",
+  "BASH_ENV",
+  "ENV",
+  "PYTHONSTARTUP",
+  "PERL5OPT",
+  "RUBYOPT",
+  "JAVA_TOOL_OPTIONS",
+]);
 const LOADER_PREFIXES = ["LD_", "DYLD_"];
 
 /** What only the agent itself may say to its children. */
 const OWN_PREFIX = "FARHAND_";
 
 const isRefused = (name: string): boolean =>
-  LOADER_NAMES.has(name) || name.startsWith(OWN_PREFIX) || LOADER_PREFIXES.some((prefix) => name.startsWith(prefix));
+  LOADER_NAMES.has(name) ||
+  name.startsWith(OWN_PREFIX) ||
+  LOADER_PREFIXES.some((prefix) => name.startsWith(prefix));
 
 export interface Environment {
   readonly env: Record<string, string>;
@@ -17,7 +28,10 @@ export interface Environment {
   readonly removed: string[];
 }
 
-export const cleanEnvironment = (inherited: NodeJS.ProcessEnv, asked: Readonly<Record<string, string>>): Environment => {
+export const cleanEnvironment = (
+  inherited: NodeJS.ProcessEnv,
+  asked: Readonly<Record<string, string>>,
+): Environment => {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(inherited)) {
     if (value !== undefined && !isRefused(name)) env[name] = value;

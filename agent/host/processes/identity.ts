@@ -50,5 +50,10 @@ export const isSameProcess = (identity: ProcessIdentity): boolean => {
   if (!exists(identity.pid)) return false;
   if (identity.started === "") return true;
   const stat = readProcStat(identity.pid);
-  return stat !== undefined && stat[STATE] !== "Z" && stat[START_TIME] === identity.started && readBootId() === identity.boot;
+  return (
+    stat !== undefined &&
+    stat[STATE] !== "Z" &&
+    stat[START_TIME] === identity.started &&
+    readBootId() === identity.boot
+  );
 };

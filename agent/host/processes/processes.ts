@@ -39,9 +39,13 @@ export const createProcesses = ({ root, stateDir, instanceId }: ProcessesOptions
     treeMethod: treeMethod(),
     async run(spec) {
       if (running >= LIMITS.processes) {
-        throw new FarhandError("busy", `${running} commands run already, and ${LIMITS.processes} is the limit`, {
-          detail: { running: String(running), limit: String(LIMITS.processes) },
-        });
+        throw new FarhandError(
+          "busy",
+          `${running} commands run already, and ${LIMITS.processes} is the limit`,
+          {
+            detail: { running: String(running), limit: String(LIMITS.processes) },
+          },
+        );
       }
       running++;
       try {

@@ -48,7 +48,9 @@ type Stop = "timed_out" | "cancelled";
 
 const spawnChild = async (request: RunRequest, env: Record<string, string>): Promise<ChildProcess> => {
   const [file, args] =
-    "shell" in request.command ? ["/bin/sh", ["-c", request.command.shell]] : [request.command.argv[0], request.command.argv.slice(1)];
+    "shell" in request.command
+      ? ["/bin/sh", ["-c", request.command.shell]]
+      : [request.command.argv[0], request.command.argv.slice(1)];
   const child = spawn(file, args, {
     cwd: request.cwd,
     env: { ...env, [TREE_VARIABLE]: request.tag },
@@ -65,21 +67,36 @@ const spawnChild = async (request: RunRequest, env: Record<string, string>): Pro
 const spawnFault = async (error: unknown, program: string, cwd: string): Promise<FarhandError> => {
   try {
     if (!(await stat(cwd)).isDirectory()) {
-      return new FarhandError("invalid", `the working directory ${cwd} is not a directory`, { detail: { what: "cwd", cwd, errno: "ENOTDIR" } });
+      return new FarhandError("invalid", `the working directory ${cwd} is not a directory`, {
+        detail: { what: "cwd", cwd, errno: "ENOTDIR" },
+      });
     }
   } catch (cwdError) {
     return osFault(cwdError, { subject: `the working directory ${cwd}`, detail: { what: "cwd", cwd } });
   }
   if (errnoOf(error) === "ENOENT") {
-    return new FarhandError("not_found", `the command ${program} does not exist on the machine, or is not on its PATH`, {
-      detail: { what: "command", command: program, errno: "ENOENT" },
-      advice: "give its full path, or install it on the machine",
-    });
+    return new FarhandError(
+      "not_found",
+      `the command ${program} does not exist on the machine, or is not on its PATH`,
+      {
+        detail: { what: "command", command: program, errno: "ENOENT" },
+        advice: "give its full path, or install it on the machine",
+      },
+    );
   }
-  return osFault(error, { subject: `the command ${program}`, detail: { what: "command", command: program }, ran: "no" });
+  return osFault(error, {
+    subject: `the command ${program}`,
+    detail: { what: "command", command: program },
+    ran: "no",
+  });
 };
 
-const collect = (child: ChildProcess, which: "stdout" | "stderr", capture: Capture, onData: () => void): Promise<void> =>
+const collect = (
+  child: ChildProcess,
+  which: "stdout" | "stderr",
+  capture: Capture,
+  onData: () => void,
+): Promise<void> =>
   new Promise((resolve) => {
     const stream = child[which];
     if (stream === null) return resolve();
@@ -128,9 +145,10 @@ export const runCommand = async (request: RunRequest): Promise<RunOutcome> => {
   let lastData = startedAt;
   const onData = (): void => void (lastData = performance.now());
 
-  const outputEnded = Promise.all([collect(child, "stdout", stdout, onData), collect(child, "stderr", stderr, onData)]).then(() =>
-    usage.sample(),
-  );
+  const outputEnded = Promise.all([
+    collect(child, "stdout", stdout, onData),
+    collect(child, "stderr", stderr, onData),
+  ]).then(() => usage.sample());
   let exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
   const exited = exitOf(child).then((how) => (exit = how));
   if (child.stdin !== null) {
@@ -143,7 +161,10 @@ export const runCommand = async (request: RunRequest): Promise<RunOutcome> => {
   const outputSettled = async (): Promise<void> => {
     const until = performance.now() + TAIL_MAX_MS;
     while (performance.now() < until) {
-      const ended = await Promise.race([outputEnded.then(() => true), after(TAIL_QUIET_MS / 4).then(() => false)]);
+      const ended = await Promise.race([
+        outputEnded.then(() => true),
+        after(TAIL_QUIET_MS / 4).then(() => false),
+      ]);
       if (ended || performance.now() - lastData > TAIL_QUIET_MS) return;
     }
   };

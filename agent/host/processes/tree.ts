@@ -2,7 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** How the end of a whole tree is made sure of, as describe tells it. */
-export const treeMethod = (platform: NodeJS.Platform = process.platform): string => (platform === "linux" ? "group+sweep" : "group");
+export const treeMethod = (platform: NodeJS.Platform = process.platform): string =>
+  platform === "linux" ? "group+sweep" : "group";
 
 /** Put into the environment of every command, so that descendants can be found wherever they hide. */
 export const TREE_VARIABLE = "FARHAND_TREE";

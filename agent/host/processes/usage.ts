@@ -43,15 +43,19 @@ const descendants = (pid: number): number[] => {
   return pids;
 };
 
-const peakOf = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
+const peakOf = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0) * 1024;
 
 /** Time on a processor of the main thread, in milliseconds: finer than the ticks of stat. */
-const runTimeMs = (pid: number): number => Number(readText(`/proc/${pid}/schedstat`).split(" ")[0] ?? 0) / 1e6;
+const runTimeMs = (pid: number): number =>
+  Number(readText(`/proc/${pid}/schedstat`).split(" ")[0] ?? 0) / 1e6;
 
 const ticksMs = (pid: number): number => {
   const stat = readProcStat(pid);
   if (stat === undefined) return 0;
-  return stat.slice(USER_TIME, CHILD_SYSTEM_TIME + 1).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK;
+  return (
+    stat.slice(USER_TIME, CHILD_SYSTEM_TIME + 1).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK
+  );
 };
 
 /**
@@ -59,7 +63,8 @@ const ticksMs = (pid: number): number => {
  * intervals, and when the output ends, which the kernel does before the process can be reaped.
  */
 export const sampleUsage = (pid: number): UsageSampler => {
-  if (process.platform !== "linux") return { sample: () => undefined, stop: () => ({ cpuMs: undefined, peakMemoryBytes: undefined }) };
+  if (process.platform !== "linux")
+    return { sample: () => undefined, stop: () => ({ cpuMs: undefined, peakMemoryBytes: undefined }) };
   let cpuMs = 0;
   let peakMemoryBytes = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -78,7 +83,10 @@ export const sampleUsage = (pid: number): UsageSampler => {
     sample,
     stop() {
       clearTimeout(timer);
-      return { cpuMs: cpuMs > 0 ? cpuMs : undefined, peakMemoryBytes: peakMemoryBytes > 0 ? peakMemoryBytes : undefined };
+      return {
+        cpuMs: cpuMs > 0 ? cpuMs : undefined,
+        peakMemoryBytes: peakMemoryBytes > 0 ? peakMemoryBytes : undefined,
+      };
     },
   };
 };

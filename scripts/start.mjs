@@ -1,0 +1,9 @@
+// npm start: everything from a fresh clone to a running `farhand up`.
+import { checkNode, installPackages } from "./setup.mjs";
+
+checkNode();
+installPackages();
+const { build } = await import("./build.mjs");
+build();
+process.argv.splice(2, 0, "up");
+await import("../dist/control/cli/main.js");

@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Waits for something that no event announces; fails with the last error or what was awaited. */
+export const until = async <T>(
+  what: string,
+  look: () => Promise<T | undefined | false> | T | undefined | false,
+  withinMs = 10_000,
+): Promise<T> => {
+  let last: unknown;
+  for (const end = performance.now() + withinMs; performance.now() < end; await sleep(10)) {
+    try {
+      const seen = await look();
+      if (seen !== undefined && seen !== false) return seen;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw new Error(`${what}: not within ${withinMs} ms`, { cause: last });
+};
