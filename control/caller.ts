@@ -76,10 +76,10 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
   const sightings = createSightings(rpc, clock);
 
   /** The request as it goes out, with its deadline on the machine's clock. */
-  const encode = (request: Request): Uint8Array =>
+  const encode = (request: Request, skewMs: number): Uint8Array =>
     encodeRequest({
       ...request,
-      issuedMs: sightings.timeAt(request.machine),
+      issuedMs: clock.now() + skewMs,
       timeoutMs: Math.max(1, request.endsAt - clock.monotonic()),
     });
 
@@ -122,7 +122,7 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
     const payload = encodeRequest({
       requestId: newRequestId(clock.now()),
       fence,
-      issuedMs: sightings.timeAt(machine),
+      issuedMs: clock.now() + sightings.skewMs(machine),
       timeoutMs: CANCEL_MS,
       op: { $case: "cancel", value: { requestId } },
     });
@@ -141,7 +141,8 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
   };
 
   const answerTo = async (request: Request): Promise<Answer> => {
-    let payload = encode(request);
+    let skewMs = sightings.skewMs(request.machine);
+    let payload = encode(request, skewMs);
     let attempt = FIRST_ATTEMPT;
     let mayCorrectClock = true;
     for (;;) {
@@ -152,12 +153,15 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
         continue;
       }
       const answer = decodeAnswer(outcome.payload, request);
-      const isNews = sightings.note(request.machine, answer.agentTimeMs);
+      sightings.note(request.machine, answer.agentTimeMs);
       const isExpired = answer.result.$case === "error" && answer.result.value.code === "expired";
-      if (!isExpired || !isNews || !mayCorrectClock || clock.monotonic() >= request.endsAt) return answer;
+      const learned = sightings.skewMs(request.machine);
+      const isLate = clock.monotonic() >= request.endsAt;
+      if (!isExpired || learned === skewMs || !mayCorrectClock || isLate) return answer;
       // Refused for its time alone, it did not run: with the machine's clock known, it can.
       mayCorrectClock = false;
-      payload = encode(request);
+      skewMs = learned;
+      payload = encode(request, skewMs);
     }
   };
 

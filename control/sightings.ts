@@ -5,10 +5,9 @@ import type { ControlRpc } from "./rpc.js";
 
 /** What this client knows of each machine from the answers it got. */
 export interface Sightings {
-  /** Takes note of an answer; true if the machine's clock is not where it was believed to be. */
-  note(machine: string, agentTimeMs: number): boolean;
-  /** The machine's clock now, as far as it is known. */
-  timeAt(machine: string): number;
+  note(machine: string, agentTimeMs: number): void;
+  /** The machine's clock minus ours, as far as it is known. */
+  skewMs(machine: string): number;
   /** Since the machine was last heard of, by us or by the control plane; undefined for never. */
   seenAgoMs(ref: MachineRef): Promise<number | undefined>;
 }
@@ -18,7 +17,6 @@ const ASK_MS = 500;
 const SKEW_FLOOR_MS = 500;
 
 export const createSightings = (rpc: ControlRpc, clock: Clock): Sightings => {
-  /** The machine's clock minus ours. */
   const skews = new Map<string, number>();
   const heardAt = new Map<string, number>();
 
@@ -35,12 +33,10 @@ export const createSightings = (rpc: ControlRpc, clock: Clock): Sightings => {
   return {
     note(machine, agentTimeMs) {
       const skew = agentTimeMs - clock.now();
-      const before = skews.get(machine) ?? 0;
       skews.set(machine, Math.abs(skew) < SKEW_FLOOR_MS ? 0 : skew);
       heardAt.set(machine, clock.monotonic());
-      return Math.abs(skew - before) > SKEW_FLOOR_MS;
     },
-    timeAt: (machine) => clock.now() + (skews.get(machine) ?? 0),
+    skewMs: (machine) => skews.get(machine) ?? 0,
     async seenAgoMs(ref) {
       const at = heardAt.get(formatMachineRef(ref));
       const own = at === undefined ? undefined : clock.monotonic() - at;

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { FarhandError } from "../../proto/farhand-error.js";
@@ -27,18 +27,30 @@ export const privateDirectory = (path: string): string => {
 const HOLDER = "instance";
 const GENERATION = "generation";
 
+/** Who has the state, and in which file: a copy of the file, as in a cloned machine, has nobody yet. */
+interface Holder extends ProcessIdentity {
+  readonly file: string;
+}
+
+const fileIdentity = (path: string): string => {
+  const { dev, ino } = statSync(path);
+  return `${dev}:${ino}`;
+};
+
 /**
  * Opens the state for this process alone. The check and the claim are one write transaction,
  * which lmdb lets only one process at a time have, and which a killed process cannot keep.
  */
 export const openState = (stateDir: string, self: ProcessIdentity): State => {
   privateDirectory(stateDir);
-  const db = open({ path: join(stateDir, "state.mdb"), noSubdir: true });
-  chmodSync(join(stateDir, "state.mdb"), 0o600);
+  const path = join(stateDir, "state.mdb");
+  const db = open({ path, noSubdir: true });
+  chmodSync(path, 0o600);
+  const file = fileIdentity(path);
   let generation = 0;
   db.transactionSync(() => {
-    const holder: ProcessIdentity | undefined = db.get(HOLDER);
-    if (holder !== undefined && isSameProcess(holder)) {
+    const holder: Holder | undefined = db.get(HOLDER);
+    if (holder !== undefined && holder.file === file && isSameProcess(holder)) {
       throw new FarhandError(
         "conflict",
         `another farhand-agent (pid ${holder.pid}) runs with the state in ${stateDir}`,
@@ -49,7 +61,7 @@ export const openState = (stateDir: string, self: ProcessIdentity): State => {
       );
     }
     generation = Number(db.get(GENERATION) ?? 0) + 1;
-    db.putSync(HOLDER, self);
+    db.putSync(HOLDER, { ...self, file } satisfies Holder);
     db.putSync(GENERATION, generation);
   });
   return {

@@ -1,5 +1,5 @@
-import { accessSync, chmodSync, constants, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { accessSync, chmodSync, constants, existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { FarhandError } from "../../proto/farhand-error.js";
@@ -46,10 +46,17 @@ const FINAL_EXITS: ReadonlySet<number | string> = new Set([
   AGENT_EXIT.usage,
 ]);
 
+/** Node's own recursive mkdir never returns where a parent exists but takes no entries, as in /proc. */
+const makeDirectories = (path: string): void => {
+  if (existsSync(path)) return;
+  makeDirectories(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+};
+
 const prepareHome = (home: string): void => {
   try {
     for (const directory of [home, join(home, "nats"), join(home, "logs"), join(home, "agent")]) {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeDirectories(directory);
       accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     }
     chmodSync(home, 0o700);

@@ -1,10 +1,11 @@
+import { atEnd } from "./at-end.js";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+
 import { createFarhand, type Farhand } from "../../control/farhand.js";
 import type { Machine } from "../../control/machine.js";
 import { createNatsRpc } from "../../control/wire/nats-rpc.js";
@@ -64,7 +65,7 @@ export const spawnAgent = (options: AgentOptions): AgentProcess => {
     child.kill(signal);
     await exited;
   };
-  onTestFinished(() => kill());
+  atEnd(() => kill());
   return {
     pid: child.pid ?? 0,
     log,
@@ -81,7 +82,7 @@ export const serving = (agent: AgentProcess): Promise<LogLine> =>
 /** A client over NATS, closed with the test. */
 export const connectTo = (url: string, workspace = "w1"): Farhand => {
   const farhand = createFarhand({ rpc: createNatsRpc({ servers: [url], name: "test" }), workspace });
-  onTestFinished(() => farhand.close());
+  atEnd(() => farhand.close());
   return farhand;
 };
 

@@ -1,10 +1,11 @@
+import { atEnd } from "./at-end.js";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+
 import { findNatsServer } from "../../control/plane/nats-binary.js";
 import { until } from "./until.js";
 
@@ -64,7 +65,7 @@ export const startNatsServer = async (extraConfig = ""): Promise<TestServer> => 
     child.kill(signal);
     await gone;
   };
-  onTestFinished(async () => {
+  atEnd(async () => {
     await kill();
     rmSync(directory, { recursive: true, force: true });
   });

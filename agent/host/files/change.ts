@@ -1,7 +1,10 @@
-import { chmod, lstat, mkdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { chmod, lstat, mkdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
 import { FarhandError } from "../../../proto/farhand-error.js";
 import { errnoOf, osFault } from "../os-fault.js";
 import { type Info, infoAt } from "./file-info.js";
+
+const DEFAULT_MODE = 0o777;
 
 const exists = async (path: string): Promise<boolean> => {
   try {
@@ -13,13 +16,30 @@ const exists = async (path: string): Promise<boolean> => {
   }
 };
 
+/**
+ * Makes missing parents too, and says whether it made anything. Node's own recursive mkdir never
+ * returns where a parent exists but takes no entries, as in /proc.
+ */
+export const makeDirectories = async (path: string, mode: number): Promise<boolean> => {
+  try {
+    await mkdir(path, { mode });
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return false;
+    if (errnoOf(error) !== "ENOENT" || path === dirname(path)) throw error;
+    if (!(await makeDirectories(dirname(path), DEFAULT_MODE))) throw error;
+    await mkdir(path, { mode });
+    return true;
+  }
+};
+
 export const makeDirectory = async (
   path: string,
   options: { parents: boolean; mode: number | undefined },
 ): Promise<boolean> => {
-  const mode = options.mode ?? 0o777;
+  const mode = options.mode ?? DEFAULT_MODE;
   try {
-    if (options.parents) return (await mkdir(path, { recursive: true, mode })) !== undefined;
+    if (options.parents) return await makeDirectories(path, mode);
     await mkdir(path, { mode });
     return true;
   } catch (error) {

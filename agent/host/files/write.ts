@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, chmod, lstat, mkdir, open, realpath, rename, unlink } from "node:fs/promises";
+import { type FileHandle, chmod, lstat, open, realpath, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { FarhandError } from "../../../proto/farhand-error.js";
 import { errnoOf, osFault } from "../os-fault.js";
+import { makeDirectories } from "./change.js";
 import { type Info, kindOf, toInfo } from "./file-info.js";
 import { digestOf, notAFile, withFile } from "./read.js";
 
@@ -161,7 +162,7 @@ const append = async (
 
 export const writeFile = async (request: WriteRequest): Promise<Written> => {
   try {
-    if (request.createParents) await mkdir(dirname(request.path), { recursive: true });
+    if (request.createParents) await makeDirectories(dirname(request.path), 0o777);
     const target = await targetOf(request.path);
     const existing = await present(target);
     await checkConditions(request, target, existing);

@@ -7,7 +7,7 @@ import { type CommonFlags, numberOf, readStdin, untilInterrupted, withFarhand } 
 
 interface Flags extends CommonFlags {
   cwd?: string;
-  env?: string[];
+  env: string[];
   stdin?: boolean;
   shell?: boolean;
   timeout?: string;
@@ -59,7 +59,12 @@ export const addExec = (program: Command): void => {
     .command("exec <machine> <command...>")
     .description("run a command on a machine; output and exit code pass through")
     .option("-C, --cwd <dir>", "where to run it, relative to the machine's root")
-    .option("-e, --env <name=value...>", "set a variable (again for more)")
+    .option(
+      "-e, --env <name=value>",
+      "set a variable (again for more)",
+      (pair: string, before: string[]) => [...before, pair],
+      [],
+    )
     .option("-i, --stdin", "send standard input to it")
     .option("-s, --shell", "run the words as one line of the machine's shell")
     .option("-t, --timeout <seconds>", "end it after this long (default 30, at most 300)")
@@ -88,7 +93,7 @@ Examples:
           .machine(name)
           .commands.run(flags.shell === true ? words.join(" ") : words, {
             cwd: flags.cwd,
-            env: environment(flags.env ?? []),
+            env: environment(flags.env),
             ...(flags.stdin === true ? { stdin: await readStdin() } : {}),
             timeoutMs: seconds === undefined ? undefined : Math.round(seconds * 1000),
             maxOutputBytes: numberOf("--max-output", flags.maxOutput),
