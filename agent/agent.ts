@@ -86,6 +86,7 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
   let presence: ReturnType<typeof announce> | undefined;
   const { promise: stopped, resolve: setStopped } = deferred<number>();
 
+  log.info({ servers: config.servers }, "connecting");
   const link: Link = await openLink({
     servers: config.servers,
     name: `agent/${config.machine}`,

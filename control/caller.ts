@@ -64,6 +64,11 @@ const unavailable = (
   });
 };
 
+const noAnswer = ({ machine, requestId, timeoutMs }: Request, ran: "no" | "maybe"): FarhandError => {
+  const says = `${machine} did not answer within ${Math.round(timeoutMs)} ms; the request may have run`;
+  return new FarhandError("agent_reconnecting", says, { ran, machine, requestId });
+};
+
 const tooLarge = (bytes: number, limit: number, { machine, requestId }: Request): FarhandError =>
   new FarhandError("too_large", `the request measures ${bytes} bytes, and one message may have ${limit}`, {
     machine,
@@ -83,15 +88,14 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
       timeoutMs: Math.max(1, request.endsAt - clock.monotonic()),
     });
 
-  const nobodyListens = async (request: Request, ran: "no" | "maybe"): Promise<FarhandError> => {
-    const { ref, machine, requestId } = request;
+  const nobodyListens = async ({ ref, machine, requestId }: Request): Promise<FarhandError> => {
     const seenAgoMs = await sightings.seenAgoMs(ref);
     const state = liveness({ enrolled: true, probe: "missed", seenAgoMs });
     const when =
       seenAgoMs === undefined ? "" : `; it was last heard of ${Math.round(seenAgoMs / 1000)} s ago`;
     return state === "agent_reconnecting"
-      ? new FarhandError(state, `${machine} is not connected right now${when}`, { ran, machine, requestId })
-      : new FarhandError("agent_offline", `${machine} is offline${when}`, { ran, machine, requestId });
+      ? new FarhandError(state, `${machine} is not connected right now${when}`, { machine, requestId })
+      : new FarhandError("agent_offline", `${machine} is offline${when}`, { machine, requestId });
   };
 
   /** Waits for the next attempt, or throws what the silence means. */
@@ -101,17 +105,14 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
     outcome: Exclude<Outcome, { kind: "reply" | "too_large" }>,
   ): Promise<Attempt> => {
     const verdict = afterSilence(attempt, outcome);
-    if (verdict.do === "ask_presence") throw await nobodyListens(request, verdict.ran);
+    if (verdict.do === "ask_presence") throw await nobodyListens(request);
     if (verdict.do === "fail") {
       if (verdict.code === "control_unavailable") throw unavailable(outcome, verdict.ran, request);
-      const { machine, requestId, timeoutMs } = request;
-      const says = `${machine} did not answer within ${Math.round(timeoutMs)} ms; the request may have run`;
-      throw new FarhandError("agent_reconnecting", says, { ran: verdict.ran, machine, requestId });
+      throw noAnswer(request, verdict.ran);
     }
     if (clock.monotonic() + verdict.afterMs >= request.endsAt) {
-      const ran = verdict.attempt.mayHaveRun ? "maybe" : "no";
-      if (outcome.kind === "no_responders") throw await nobodyListens(request, ran);
-      throw unavailable(outcome, ran, request);
+      if (outcome.kind !== "no_responders") throw unavailable(outcome, "maybe", request);
+      throw attempt.mayHaveRun ? noAnswer(request, "maybe") : await nobodyListens(request);
     }
     await clock.sleep(verdict.afterMs, request.signal);
     return verdict.attempt;

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { FarhandError } from "../proto/farhand-error.js";
 import { OutputKeep, type Output, ProcEnd_Reason, type ProcRunResult } from "../proto/gen/process.js";
 import { LIMITS } from "../proto/limits.js";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { z } from "zod";
+import * as z from "zod";
 import { type ContextInput, resolveContext } from "./context.js";
 import { createFarhand, type Farhand } from "./farhand.js";
 import { readOptions } from "./options.js";

@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { FarhandError } from "../proto/farhand-error.js";
-import { farhandHome } from "../proto/home.js";
+import { farhandHome, privateDirectory } from "../proto/home.js";
 
 /** How to reach the bus, as `farhand up` leaves it for the other commands. */
 export interface Context {
@@ -15,7 +15,7 @@ const schema = z.object({ url: z.string().min(1), workspace: z.string().min(1) }
 const contextPath = (home: string): string => join(home, "context.json");
 
 export const writeContext = (home: string, context: Context): void => {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  privateDirectory(home);
   const temporary = `${contextPath(home)}.${process.pid}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(context, null, 2)}\n`, { mode: 0o600 });
   chmodSync(temporary, 0o600);

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { FarhandError } from "../proto/farhand-error.js";
 import { type FileInfo as WireFileInfo, FileKind } from "../proto/gen/files.js";
 import { LIMITS } from "../proto/limits.js";
@@ -60,6 +60,11 @@ export interface Files {
   read(path: string, options?: ReadOptions & { format?: "text" | undefined }): Promise<string>;
   read(path: string, options: ReadOptions & { format: "bytes" }): Promise<Uint8Array>;
   read(path: string, options: ReadOptions & { format: "stream" }): Promise<AsyncIterable<Uint8Array>>;
+  write(
+    path: string,
+    data: string | Uint8Array,
+    options?: WriteOptions & { append?: false | undefined },
+  ): Promise<Written & { sha256: string }>;
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
   /** With `digest`, also the SHA-256 of the contents. */
   stat(
@@ -190,6 +195,39 @@ export const createFiles = (call: MachineCall): Files => {
     return fields.format === "bytes" ? whole : new TextDecoder().decode(whole);
   }
 
+  function write(
+    given: string,
+    data: string | Uint8Array,
+    options?: WriteOptions & { append?: false | undefined },
+  ): Promise<Written & { sha256: string }>;
+  function write(given: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
+  async function write(
+    given: string,
+    data: string | Uint8Array,
+    options: WriteOptions = {},
+  ): Promise<Written> {
+    const { ifMatch, ifNoneMatch, append, mode, createParents, ...rest } = readOptions(
+      schemas.write,
+      options,
+    );
+    const value = {
+      path: readOptions(path, given),
+      data: readOptions(bytes, data),
+      ifMatch,
+      ifNoneMatch,
+      append,
+      mode,
+      createParents,
+    };
+    const written = await call({ $case: "fsWrite", value }, rest);
+    return {
+      path: written.path,
+      size: Number(written.size),
+      sha256: written.sha256 === "" ? null : written.sha256,
+      created: written.created,
+    };
+  }
+
   const list: Files["list"] = async (given, options = {}) => {
     const { cursor, limit, ...rest } = readOptions(schemas.list, options);
     const page = await call(
@@ -201,28 +239,7 @@ export const createFiles = (call: MachineCall): Files => {
 
   return {
     read,
-    async write(given, data, options = {}) {
-      const { ifMatch, ifNoneMatch, append, mode, createParents, ...rest } = readOptions(
-        schemas.write,
-        options,
-      );
-      const value = {
-        path: readOptions(path, given),
-        data: readOptions(bytes, data),
-        ifMatch,
-        ifNoneMatch,
-        append,
-        mode,
-        createParents,
-      };
-      const written = await call({ $case: "fsWrite", value }, rest);
-      return {
-        path: written.path,
-        size: Number(written.size),
-        sha256: written.sha256 === "" ? null : written.sha256,
-        created: written.created,
-      };
-    },
+    write,
     async stat(given, options = {}) {
       const { follow, digest, ...rest } = readOptions(schemas.stat, options);
       const { info, sha256 } = await call(

@@ -7,25 +7,35 @@ export interface Attempt {
   readonly noResponders: number;
   /** A copy was handed to the bus and never accounted for. */
   readonly mayHaveRun: boolean;
-  /** For how long our own link has been away since a copy was sent. */
-  readonly linkAwayMs: number;
+  /** For how long our own link, and then the machine's, has been waited for since a copy was sent. */
+  readonly awayMs: number;
 }
 
-export const FIRST_ATTEMPT: Attempt = { noResponders: 0, mayHaveRun: false, linkAwayMs: 0 };
+export const FIRST_ATTEMPT: Attempt = { noResponders: 0, mayHaveRun: false, awayMs: 0 };
 
 export type Verdict =
   | { readonly do: "retry"; readonly afterMs: number; readonly attempt: Attempt }
   /** Offline or reconnecting: when the machine was last heard of decides. */
-  | { readonly do: "ask_presence"; readonly ran: "no" | "maybe" }
+  | { readonly do: "ask_presence" }
   | {
       readonly do: "fail";
       readonly code: "agent_reconnecting" | "control_unavailable";
       readonly ran: "no" | "maybe";
     };
 
-const LINK_RETRY_MS = 100;
-/** A restart of the bus takes a second or two; a request that was under way waits for it this long. */
-const LINK_PATIENCE_MS = 10_000;
+const AWAY_RETRY_MS = 100;
+/**
+ * A restart of the bus takes a second or two, and the machine may be back later than we are; a
+ * request that was under way waits for both this long.
+ */
+const AWAY_PATIENCE_MS = 10_000;
+
+/** A copy is out there somewhere: only the agent's journal can tell what became of it. */
+const waitOn = (attempt: Attempt, code: "agent_reconnecting" | "control_unavailable"): Verdict => {
+  const awayMs = attempt.awayMs + AWAY_RETRY_MS;
+  if (awayMs > AWAY_PATIENCE_MS) return { do: "fail", code, ran: "maybe" };
+  return { do: "retry", afterMs: AWAY_RETRY_MS, attempt: { ...attempt, awayMs } };
+};
 
 /**
  * What to do about an exchange without an answer. The same request is sent again only where the
@@ -35,11 +45,12 @@ export const afterSilence = (
   attempt: Attempt,
   outcome: Exclude<Outcome, { kind: "reply" | "too_large" }>,
 ): Verdict => {
-  const ran = attempt.mayHaveRun ? "maybe" : "no";
   switch (outcome.kind) {
     case "no_responders": {
+      // Before our link dropped somebody listened: it was not answered with "no responders" then.
+      if (attempt.mayHaveRun) return waitOn(attempt, "agent_reconnecting");
       const afterMs = NO_RESPONDER_RETRIES_MS[attempt.noResponders];
-      if (afterMs === undefined) return { do: "ask_presence", ran };
+      if (afterMs === undefined) return { do: "ask_presence" };
       return { do: "retry", afterMs, attempt: { ...attempt, noResponders: attempt.noResponders + 1 } };
     }
     case "timeout":
@@ -51,17 +62,11 @@ export const afterSilence = (
     case "link_lost":
       return {
         do: "retry",
-        afterMs: LINK_RETRY_MS,
-        attempt: { noResponders: 0, mayHaveRun: true, linkAwayMs: 0 },
+        afterMs: AWAY_RETRY_MS,
+        attempt: { noResponders: 0, mayHaveRun: true, awayMs: 0 },
       };
-    case "unavailable": {
-      const isWaiting = attempt.mayHaveRun && attempt.linkAwayMs < LINK_PATIENCE_MS;
-      if (!isWaiting) return { do: "fail", code: "control_unavailable", ran };
-      return {
-        do: "retry",
-        afterMs: LINK_RETRY_MS,
-        attempt: { ...attempt, linkAwayMs: attempt.linkAwayMs + LINK_RETRY_MS },
-      };
-    }
+    case "unavailable":
+      if (attempt.mayHaveRun) return waitOn(attempt, "control_unavailable");
+      return { do: "fail", code: "control_unavailable", ran: "no" };
   }
 };

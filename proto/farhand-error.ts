@@ -62,12 +62,14 @@ export class FarhandError extends Error {
       retryable: this.retryable,
       ran: this.ran,
       detail: { ...this.detail },
+      advice: this.advice,
     };
   }
 
   static fromAgentError(error: AgentError, place: { machine: string; requestId: string }): FarhandError {
     const ran: Ran = error.ran === "no" || error.ran === "maybe" || error.ran === "yes" ? error.ran : "maybe";
-    const fields = { ran, detail: error.detail, ...place };
+    const advice = error.advice === "" ? undefined : error.advice;
+    const fields = { ran, advice, detail: error.detail, ...place };
     if (isFaultCode(error.code)) return new FarhandError(error.code, error.message, fields);
     const message = `the agent answered with an error code that this version does not know: ${error.code}: ${error.message}`;
     return new FarhandError("protocol", message, fields);

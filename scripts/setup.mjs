@@ -37,7 +37,7 @@ export const installPackages = () => {
   const mark = join(root, "node_modules", ".farhand-installed");
   if (existsSync(mark) && readFileSync(mark, "utf8") === digest) return;
   console.error("Installing npm packages …");
-  run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
+  run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   mkdirSync(join(root, "node_modules"), { recursive: true });

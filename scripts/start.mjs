@@ -3,7 +3,7 @@ import { checkNode, installPackages } from "./setup.mjs";
 
 checkNode();
 installPackages();
-const { build } = await import("./build.mjs");
-build();
+const { buildAll } = await import("./build.mjs");
+await buildAll();
 process.argv.splice(2, 0, "up");
 await import("../dist/control/cli/main.js");

@@ -7,6 +7,6 @@ installDebianPackages([]);
 const filters = process.argv.slice(2);
 const { check } = await import("./check.mjs");
 if (filters.length === 0) check();
-const { build } = await import("./build.mjs");
-build();
+const { buildAll } = await import("./build.mjs");
+await buildAll();
 run(bin("vitest"), ["run", ...filters]);

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { FileInfo } from "../../proto/gen/files.js";
 import { LIMITS } from "../../proto/limits.js";
 import { toFileInfo } from "./file-info.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { mode, type Op, path, readArgs } from "./op.js";
 
 const schema = z.object({ path, parents: z.boolean(), mode: mode.optional() });

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type Op, path, readArgs } from "./op.js";
 
 const schema = z.object({ from: path, to: path, overwrite: z.boolean() });

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../proto/limits.js";
 import { type Op, path, readArgs } from "./op.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { toFileInfo } from "./file-info.js";
 import { type Op, path, readArgs } from "./op.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { FarhandError } from "../../proto/farhand-error.js";
 import { LIMITS } from "../../proto/limits.js";
 import type { ArgsOf, Call, OpName, ResultOf } from "../call.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../proto/limits.js";
 import { OutputKeep, type Output, ProcEnd_Reason } from "../../proto/gen/process.js";
 import type { Capture, Captured, Keep } from "../host/processes/capture.js";

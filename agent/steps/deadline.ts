@@ -2,7 +2,11 @@ import { FarhandError } from "../../proto/farhand-error.js";
 import { LIMITS } from "../../proto/limits.js";
 import type { Call, Step } from "../call.js";
 
-const iso = (ms: number): string => new Date(ms).toISOString();
+/** The furthest from 1970 that a Date can be; an int64 can be further. */
+const LAST_MS = 8.64e15;
+
+const iso = (ms: number): string =>
+  Math.abs(ms) <= LAST_MS ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 
 /** Throws unless a request may still start at `nowMs`. */
 export const checkDeadline = (

@@ -105,15 +105,19 @@ export const openJournal = ({
     });
   }
 
-  const isOver = (): boolean => kept.size > keep.keepEntries || bytes > keep.keepBytes;
+  /** Begun by this agent and not ended: kept even when the deadline passes meanwhile. */
+  const running = new Set<string>();
 
+  const isFull = (): boolean => kept.size >= keep.keepEntries || bytes >= keep.keepBytes;
+
+  /** Makes room for one more, and drops what is too old; the oldest come first. */
   const forget = (): void => {
     const nowMs = now();
     const dropped: string[] = [];
     for (const [key, entry] of kept) {
       const isOld = entry.begunMs < nowMs - keep.keepMs;
-      if (!isOld && !isOver()) break;
-      if (entry.deadlineMs >= nowMs) continue;
+      if (!isOld && !isFull()) break;
+      if (entry.deadlineMs >= nowMs || running.has(key)) continue;
       kept.delete(key);
       bytes -= entry.bytes;
       dropped.push(key);
@@ -135,7 +139,7 @@ export const openJournal = ({
       return { digest: entry.digest, response: responses.getBinary(key) };
     },
     begin(key, { digest, deadlineMs }) {
-      if (kept.size >= keep.keepEntries || bytes >= keep.keepBytes) forget();
+      forget();
       if (bytes >= keep.keepBytes) {
         throw new FarhandError(
           "busy",
@@ -148,9 +152,11 @@ export const openJournal = ({
       const entry = { digest, deadlineMs, begunMs: now() };
       begun.putSync(key, entry);
       remember(key, { deadlineMs, begunMs: entry.begunMs, bytes: ENTRY_BYTES });
+      running.add(key);
     },
     end(key, response) {
       responses.putSync(key, response);
+      running.delete(key);
       const entry = kept.get(key);
       if (entry !== undefined) entry.bytes += response.length;
       bytes += response.length;

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { FarhandError } from "../../proto/farhand-error.js";
+import { privateDirectory } from "../../proto/home.js";
 import { isSameProcess, type ProcessIdentity } from "../host/processes/identity.js";
 
 /**
@@ -16,13 +17,6 @@ export interface State {
   outbid(generation: number): number;
   close(): Promise<void>;
 }
-
-/** Makes a directory that only its owner may enter. */
-export const privateDirectory = (path: string): string => {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  chmodSync(path, 0o700);
-  return path;
-};
 
 const HOLDER = "instance";
 const GENERATION = "generation";

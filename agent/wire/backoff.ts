@@ -1,5 +1,8 @@
+/** Slow enough that a bus which was away for seconds is found again within seconds. */
+const GROWTH = 1.5;
+
 /**
- * Delays between attempts to reach the bus: full jitter between a floor and a ceiling that doubles
+ * Delays between attempts to reach the bus: full jitter between a floor and a ceiling that grows
  * up to `maxMs`, so that a fleet does not come back all at once.
  */
 export const createBackoff = ({
@@ -14,7 +17,7 @@ export const createBackoff = ({
   let attempt = 0;
   return {
     next(): number {
-      const ceiling = Math.min(maxMs, minMs * 2 ** attempt++);
+      const ceiling = Math.min(maxMs, minMs * GROWTH ** attempt++);
       return Math.round(minMs / 2 + random() * (ceiling - minMs / 2));
     },
     reset(): void {

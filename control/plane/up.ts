@@ -1,8 +1,9 @@
-import { accessSync, chmodSync, constants, existsSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { FarhandError } from "../../proto/farhand-error.js";
+import { privateDirectory } from "../../proto/home.js";
 import { AGENT_EXIT } from "../../proto/limits.js";
 import { removeContext, writeContext } from "../context.js";
 import { createFarhand } from "../farhand.js";
@@ -46,20 +47,12 @@ const FINAL_EXITS: ReadonlySet<number | string> = new Set([
   AGENT_EXIT.usage,
 ]);
 
-/** Node's own recursive mkdir never returns where a parent exists but takes no entries, as in /proc. */
-const makeDirectories = (path: string): void => {
-  if (existsSync(path)) return;
-  makeDirectories(dirname(path));
-  mkdirSync(path, { mode: 0o700 });
-};
-
 const prepareHome = (home: string): void => {
   try {
     for (const directory of [home, join(home, "nats"), join(home, "logs"), join(home, "agent")]) {
-      makeDirectories(directory);
+      privateDirectory(directory);
       accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     }
-    chmodSync(home, 0o700);
   } catch (error) {
     throw new FarhandError(
       "denied",

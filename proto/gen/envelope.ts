@@ -104,6 +104,8 @@ export interface AgentError {
   /** "no", "maybe" or "yes": whether the request can have had an effect. */
   ran: string;
   detail: { [key: string]: string };
+  /** What to do next. */
+  advice: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -862,7 +864,7 @@ export const AgentInfo: MessageFns<AgentInfo> = {
 };
 
 function createBaseAgentError(): AgentError {
-  return { code: "", message: "", retryable: false, ran: "", detail: {}, _unknownFields: {} };
+  return { code: "", message: "", retryable: false, ran: "", detail: {}, advice: "", _unknownFields: {} };
 }
 
 export const AgentError: MessageFns<AgentError> = {
@@ -882,6 +884,9 @@ export const AgentError: MessageFns<AgentError> = {
     globalThis.Object.entries(message.detail).forEach(([key, value]: [string, string]) => {
       AgentError_DetailEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
+    if (message.advice !== "") {
+      writer.uint32(50).string(message.advice);
+    }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
         const tag = parseInt(key, 10);
@@ -949,6 +954,14 @@ export const AgentError: MessageFns<AgentError> = {
             }
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.advice = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -987,6 +1000,7 @@ export const AgentError: MessageFns<AgentError> = {
       },
       {},
     );
+    message.advice = object.advice ?? "";
     return message;
   },
 };

@@ -128,8 +128,11 @@ describe("paths", () => {
   });
 
   test("what the operating system does not permit is denied, with the errno and the user it was refused to", async () => {
-    const fault = await faultOf(pair().machine.files.chmod("/proc/version", 0o777));
-    expect(fault).toMatchObject({ code: "denied", detail: { errno: "EPERM" } });
+    const fault = await faultOf(pair().machine.files.remove("/proc/version"));
+    expect(fault).toMatchObject({
+      code: "denied",
+      detail: { errno: expect.stringMatching(/^(EPERM|EACCES)$/) },
+    });
     expect(fault.message).toContain(userInfo().username);
   });
 });

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, rename, rm, rmdir, stat, unlink } from "node:fs/pr
 import { dirname } from "node:path";
 import { FarhandError } from "../../../proto/farhand-error.js";
 import { errnoOf, osFault } from "../os-fault.js";
-import { type Info, infoAt } from "./file-info.js";
+import { type Info, toInfo } from "./file-info.js";
 
 const DEFAULT_MODE = 0o777;
 
@@ -16,21 +16,29 @@ const exists = async (path: string): Promise<boolean> => {
   }
 };
 
-/**
- * Makes missing parents too, and says whether it made anything. Node's own recursive mkdir never
- * returns where a parent exists but takes no entries, as in /proc.
- */
-export const makeDirectories = async (path: string, mode: number): Promise<boolean> => {
+/** Says whether it made the directory; one that exists is all right. */
+const ensureDirectory = async (path: string, mode: number): Promise<boolean> => {
   try {
     await mkdir(path, { mode });
     return true;
   } catch (error) {
     if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return false;
-    if (errnoOf(error) !== "ENOENT" || path === dirname(path)) throw error;
-    if (!(await makeDirectories(dirname(path), DEFAULT_MODE))) throw error;
-    await mkdir(path, { mode });
-    return true;
+    throw error;
   }
+};
+
+/**
+ * Makes missing parents too, and says whether it made the directory. Node's own recursive mkdir
+ * never returns where a parent exists but takes no entries, as in /proc.
+ */
+export const makeDirectories = async (path: string, mode: number): Promise<boolean> => {
+  try {
+    return await ensureDirectory(path, mode);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT" || path === dirname(path)) throw error;
+  }
+  await makeDirectories(dirname(path), DEFAULT_MODE);
+  return ensureDirectory(path, mode);
 };
 
 export const makeDirectory = async (
@@ -39,13 +47,21 @@ export const makeDirectory = async (
 ): Promise<boolean> => {
   const mode = options.mode ?? DEFAULT_MODE;
   try {
-    if (options.parents) return await makeDirectories(path, mode);
-    await mkdir(path, { mode });
+    if (options.parents && !(await makeDirectories(path, mode))) return false;
+    if (!options.parents) await mkdir(path, { mode });
+    // The umask takes bits from a mode given to mkdir.
+    if (options.mode !== undefined) await chmod(path, options.mode);
     return true;
   } catch (error) {
     throw osFault(error, { subject: path, detail: { path } });
   }
 };
+
+/** What the target is to blame for, where the source is in order. */
+const TARGET_ERRNOS = new Set(["ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ENOTEMPTY"]);
+
+const isToBlame = async (errno: string | undefined, from: string): Promise<boolean> =>
+  errno !== undefined && TARGET_ERRNOS.has(errno) && (await exists(from).catch(() => false));
 
 export const movePath = async (from: string, to: string, options: { overwrite: boolean }): Promise<void> => {
   try {
@@ -68,8 +84,8 @@ export const movePath = async (from: string, to: string, options: { overwrite: b
         },
       );
     }
-    const missing = errnoOf(error) === "ENOENT" && (await exists(from)) ? to : from;
-    throw osFault(error, { subject: missing, detail: { from, to } });
+    const subject = (await isToBlame(errnoOf(error), from)) ? to : from;
+    throw osFault(error, { subject, detail: { from, to }, ran: "no" });
   }
 };
 
@@ -77,23 +93,26 @@ export const removePath = async (
   path: string,
   options: { recursive: boolean; missingOk: boolean },
 ): Promise<boolean> => {
+  let isTree = false;
   try {
     const isDirectory = (await lstat(path)).isDirectory();
-    if (!isDirectory) await unlink(path);
-    else if (options.recursive) await rm(path, { recursive: true });
-    else await rmdir(path);
+    isTree = isDirectory && options.recursive;
+    if (isTree) await rm(path, { recursive: true });
+    else await (isDirectory ? rmdir : unlink)(path);
     return true;
   } catch (error) {
     if (options.missingOk && errnoOf(error) === "ENOENT") return false;
-    throw osFault(error, { subject: path, detail: { path } });
+    // A tree is removed entry by entry, and some may have gone before the error.
+    throw osFault(error, { subject: path, detail: { path }, ran: isTree ? "maybe" : "no" });
   }
 };
 
 export const changeMode = async (path: string, mode: number): Promise<Info> => {
   try {
     await chmod(path, mode);
+    // Links are followed, by both.
+    return toInfo(path, await stat(path, { bigint: true }));
   } catch (error) {
     throw osFault(error, { subject: path, detail: { path } });
   }
-  return infoAt(path);
 };

@@ -2,7 +2,7 @@ import { makeDirectory, movePath, removePath, changeMode } from "./change.js";
 import { listDirectory } from "./list.js";
 import { absolutePath } from "./paths.js";
 import { readRange, statPath, type ReadRange } from "./read.js";
-import { type WriteRequest, writeFile } from "./write.js";
+import { type WriteRequest, type Written, writeFile, writeTarget } from "./write.js";
 
 /** The machine's files, as ops may touch them. Every path passes through `at`. */
 export interface Files {
@@ -10,7 +10,7 @@ export interface Files {
   at(path: string): string;
   stat(path: string, options: { follow: boolean; digest: boolean }): ReturnType<typeof statPath>;
   read(path: string, range: ReadRange): ReturnType<typeof readRange>;
-  write(request: WriteRequest): ReturnType<typeof writeFile>;
+  write(request: WriteRequest): Promise<Written>;
   list(request: { path: string; cursor: string; limit: number }): ReturnType<typeof listDirectory>;
   makeDirectory(path: string, options: { parents: boolean; mode: number | undefined }): Promise<boolean>;
   move(from: string, to: string, options: { overwrite: boolean }): Promise<void>;
@@ -41,7 +41,11 @@ export const createFiles = ({ root }: { root: string }): Files => {
     at,
     stat: (path, options) => statPath(at(path), options),
     read: (path, range) => readRange(at(path), range),
-    write: (request) => serially(at(request.path), () => writeFile({ ...request, path: at(request.path) })),
+    async write(asked) {
+      const request = { ...asked, path: at(asked.path) };
+      const target = await writeTarget(request);
+      return serially(target, () => writeFile(request, target));
+    },
     list: (request) => listDirectory({ ...request, path: at(request.path) }),
     makeDirectory: (path, options) => makeDirectory(at(path), options),
     move: (from, to, options) => movePath(at(from), at(to), options),

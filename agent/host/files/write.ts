@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, chmod, lstat, open, realpath, rename, unlink } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { type FileHandle, chmod, lstat, open, readlink, realpath, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { FarhandError } from "../../../proto/farhand-error.js";
 import { errnoOf, osFault } from "../os-fault.js";
 import { makeDirectories } from "./change.js";
@@ -26,14 +26,26 @@ export interface Written {
   readonly created: boolean;
 }
 
-/** Where the bytes go: through a link to what it points to, which need not exist yet. */
+/** What a link says, or undefined for anything else, and for nothing at all. */
+const linkAt = async (path: string): Promise<string | undefined> => {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if (errnoOf(error) === "EINVAL" || errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+};
+
+/** Where the bytes go: through links to what they point to, which need not exist yet. */
 const targetOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
-    return join(await realpath(dirname(path)), basename(path));
   }
+  const directory = await realpath(dirname(path));
+  const link = await linkAt(join(directory, basename(path)));
+  return link === undefined ? join(directory, basename(path)) : targetOf(resolve(directory, link));
 };
 
 const present = async (path: string): Promise<Info | undefined> => {
@@ -160,14 +172,24 @@ const append = async (
   }
 };
 
-export const writeFile = async (request: WriteRequest): Promise<Written> => {
+const told = async <T>(path: string, task: () => Promise<T>): Promise<T> => {
   try {
-    if (request.createParents) await makeDirectories(dirname(request.path), 0o777);
-    const target = await targetOf(request.path);
-    const existing = await present(target);
-    await checkConditions(request, target, existing);
-    return await (request.append ? append : replace)(request, target, existing);
+    return await task();
   } catch (error) {
-    throw osFault(error, { subject: request.path, detail: { path: request.path }, ran: "no" });
+    throw osFault(error, { subject: path, detail: { path }, ran: "no" });
   }
 };
+
+/** The file that a write goes to, the same one for all names of it. */
+export const writeTarget = ({ path, createParents }: WriteRequest): Promise<string> =>
+  told(path, async () => {
+    if (createParents) await makeDirectories(dirname(path), 0o777);
+    return targetOf(path);
+  });
+
+export const writeFile = (request: WriteRequest, target: string): Promise<Written> =>
+  told(request.path, async () => {
+    const existing = await present(target);
+    await checkConditions(request, target, existing);
+    return (request.append ? append : replace)(request, target, existing);
+  });

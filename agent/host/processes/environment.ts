@@ -28,14 +28,20 @@ export interface Environment {
   readonly removed: string[];
 }
 
-export const cleanEnvironment = (
-  inherited: NodeJS.ProcessEnv,
-  asked: Readonly<Record<string, string>>,
-): Environment => {
+/** What commands inherit from the agent. Taken once: every look into process.env is a call into the system. */
+export const inheritedEnvironment = (own: NodeJS.ProcessEnv): Record<string, string> => {
   const env: Record<string, string> = {};
-  for (const [name, value] of Object.entries(inherited)) {
+  for (const [name, value] of Object.entries(own)) {
     if (value !== undefined && !isRefused(name)) env[name] = value;
   }
+  return env;
+};
+
+export const cleanEnvironment = (
+  inherited: Readonly<Record<string, string>>,
+  asked: Readonly<Record<string, string>>,
+): Environment => {
+  const env = { ...inherited };
   const removed: string[] = [];
   for (const [name, value] of Object.entries(asked)) {
     if (isRefused(name)) removed.push(name);

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { FarhandError } from "../../../proto/farhand-error.js";
 import { LIMITS } from "../../../proto/limits.js";
 import { absolutePath } from "../files/paths.js";
+import { inheritedEnvironment } from "./environment.js";
 import { type RunOutcome, type RunRequest, runCommand } from "./run.js";
 import { killTagged, treeMethod } from "./tree.js";
 
-export type RunSpec = Omit<RunRequest, "tag">;
+export type RunSpec = Omit<RunRequest, "tag" | "inherited">;
 
 /** The machine's commands, as ops may run them. */
 export interface Processes {
@@ -26,6 +27,7 @@ export interface ProcessesOptions {
 
 export const createProcesses = ({ root, stateDir, instanceId }: ProcessesOptions): Processes => {
   const owner = createHash("sha256").update(stateDir).digest("hex").slice(0, 16);
+  const inherited = inheritedEnvironment(process.env);
   const ending = new Set<Promise<void>>();
   let running = 0;
   let count = 0;
@@ -50,7 +52,12 @@ export const createProcesses = ({ root, stateDir, instanceId }: ProcessesOptions
       running++;
       try {
         const tag = `${owner}:${instanceId}:${++count}`;
-        const outcome = await runCommand({ ...spec, cwd: absolutePath(root, spec.cwd), tag: `${tag};` });
+        const outcome = await runCommand({
+          ...spec,
+          inherited,
+          cwd: absolutePath(root, spec.cwd),
+          tag: `${tag};`,
+        });
         keepTrack(outcome.treeEnded);
         return outcome;
       } finally {

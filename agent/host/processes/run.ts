@@ -10,6 +10,8 @@ import { sampleUsage, type UsageSampler } from "./usage.js";
 export interface RunRequest {
   readonly command: { readonly argv: readonly [string, ...string[]] } | { readonly shell: string };
   readonly cwd: string;
+  /** Cleaned already; see inheritedEnvironment. */
+  readonly inherited: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array | undefined;
   readonly timeoutMs: number;
@@ -51,15 +53,21 @@ const spawnChild = async (request: RunRequest, env: Record<string, string>): Pro
     "shell" in request.command
       ? ["/bin/sh", ["-c", request.command.shell]]
       : [request.command.argv[0], request.command.argv.slice(1)];
-  const child = spawn(file, args, {
-    cwd: request.cwd,
-    env: { ...env, [TREE_VARIABLE]: request.tag },
-    detached: true,
-    stdio: [request.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-    windowsHide: true,
-  });
-  if (child.pid !== undefined) return child;
-  const error = await new Promise((resolve) => child.once("error", resolve));
+  let error: unknown;
+  try {
+    const child = spawn(file, args, {
+      cwd: request.cwd,
+      env: { ...env, [TREE_VARIABLE]: request.tag },
+      detached: true,
+      stdio: [request.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+      windowsHide: true,
+    });
+    if (child.pid !== undefined) return child;
+    error = await new Promise((resolve) => child.once("error", resolve));
+  } catch (thrown) {
+    // Node tells of some errors by an event and throws others, such as ENOTDIR and E2BIG.
+    error = thrown;
+  }
   throw await spawnFault(error, file, request.cwd);
 };
 
@@ -135,7 +143,7 @@ const stopper = (request: RunRequest) => {
 
 /** Runs a command to its end, its time limit or its cancellation, and leaves nothing of it behind. */
 export const runCommand = async (request: RunRequest): Promise<RunOutcome> => {
-  const { env, removed } = cleanEnvironment(process.env, request.env);
+  const { env, removed } = cleanEnvironment(request.inherited, request.env);
   const startedAt = performance.now();
   const child = await spawnChild(request, env);
   const tree: Tree = { pid: child.pid ?? 0, tag: request.tag };
@@ -148,7 +156,7 @@ export const runCommand = async (request: RunRequest): Promise<RunOutcome> => {
   const outputEnded = Promise.all([
     collect(child, "stdout", stdout, onData),
     collect(child, "stderr", stderr, onData),
-  ]).then(() => usage.sample());
+  ]).then(() => usage.sampleEnd());
   let exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
   const exited = exitOf(child).then((how) => (exit = how));
   if (child.stdin !== null) {

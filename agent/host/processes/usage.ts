@@ -7,8 +7,8 @@ export interface Usage {
 }
 
 export interface UsageSampler {
-  /** Looks now; called while the process lives, and once more when its output has ended. */
-  sample(): void;
+  /** Called when the output has ended: the time on a processor can still be read, the memory is gone. */
+  sampleEnd(): void;
   stop(): Usage;
 }
 
@@ -64,12 +64,13 @@ const ticksMs = (pid: number): number => {
  */
 export const sampleUsage = (pid: number): UsageSampler => {
   if (process.platform !== "linux")
-    return { sample: () => undefined, stop: () => ({ cpuMs: undefined, peakMemoryBytes: undefined }) };
+    return { sampleEnd: () => undefined, stop: () => ({ cpuMs: undefined, peakMemoryBytes: undefined }) };
   let cpuMs = 0;
   let peakMemoryBytes = 0;
   let timer: NodeJS.Timeout | undefined;
+  const sampleEnd = (): void => void (cpuMs = Math.max(cpuMs, ticksMs(pid), runTimeMs(pid)));
   const sample = (): void => {
-    cpuMs = Math.max(cpuMs, ticksMs(pid), runTimeMs(pid));
+    sampleEnd();
     for (const member of descendants(pid)) peakMemoryBytes = Math.max(peakMemoryBytes, peakOf(member));
   };
   const schedule = (delayMs: number): void => {
@@ -80,7 +81,7 @@ export const sampleUsage = (pid: number): UsageSampler => {
   };
   schedule(FIRST_DELAY_MS);
   return {
-    sample,
+    sampleEnd,
     stop() {
       clearTimeout(timer);
       return {
