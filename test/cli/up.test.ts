@@ -78,15 +78,20 @@ test("after up itself was killed nothing is left in the way of the next", async 
   expect((await cli(["exec", "local", "--", "echo", "again"], { env: second.env })).stdout).toBe("again\n");
 });
 
-test("a nats-server or an agent that dies is started again", async () => {
+test("a nats-server or an agent that dies is started again", { timeout: 45_000 }, async () => {
   const home = temporaryDirectory();
   const { env, stderr } = await startUp(home, await freePort());
   for (const pid of [agentPid(home), natsPid(home)]) {
     process.kill(pid, "SIGKILL");
-    await until("it is back", async () => {
-      const { code } = await cli(["ping", "-c", "1", "-W", "2", "local"], { env });
-      return code === 0 && !isAlive(pid);
-    });
+    await until(
+      "it is back",
+      async () => {
+        const { code, stdout, stderr: said } = await cli(["ping", "-c", "1", "-W", "2", "local"], { env });
+        if (code !== 0) throw new Error(stdout + said);
+        return !isAlive(pid);
+      },
+      20_000,
+    );
   }
   expect(stderr()).toContain("farhand-agent ended (SIGKILL); starting it again");
   expect(stderr()).toContain("nats-server ended (SIGKILL); starting it again");

@@ -15,5 +15,6 @@ export const until = async <T>(
       last = error;
     }
   }
-  throw new Error(`${what}: not within ${withinMs} ms`, { cause: last });
+  const why = last instanceof Error ? `: ${last.message}` : "";
+  throw new Error(`${what}: not within ${withinMs} ms${why}`, { cause: last });
 };
