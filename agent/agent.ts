@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Claim } from "../proto/gen/machine.js";
 import { AGENT_EXIT, LIMITS } from "../proto/limits.js";
-import { subjects } from "../proto/subjects.js";
+import { inboxPrefix, subjects } from "../proto/subjects.js";
 import { VERSION } from "../proto/version.js";
 import type { Config } from "./config.js";
 import { createFiles } from "./host/files/files.js";
@@ -90,7 +90,7 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
   const link: Link = await openLink({
     servers: config.servers,
     name: `agent/${config.machine}`,
-    inboxPrefix: `_INBOX_agent.${config.machine}`,
+    inboxPrefix: inboxPrefix.agent(ref),
     log,
     onDisconnect: () => undefined,
     onReconnect() {
@@ -103,12 +103,12 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
 
   const answer =
     (scatter: boolean) =>
-    async ({ data, reply }: WireMessage): Promise<void> => {
+    async ({ data, reply, respond }: WireMessage): Promise<void> => {
       if (reply === "") return;
       await settled;
       // Another instance has the identity now, and answers.
       if (!isServing) return;
-      link.publish(reply, await serve({ data, maxPayload: link.maxPayload, scatter }, { name: "" }));
+      respond(await serve({ data, maxPayload: link.maxPayload, scatter }, { name: "" }));
     };
 
   const unsubscribe: (() => void)[] = [];

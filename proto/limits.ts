@@ -59,4 +59,8 @@ export const AGENT_EXIT = {
   alreadyRunning: 73,
   /** Another machine claimed this identity: do not restart. */
   superseded: 74,
+  /** This machine was revoked: do not restart. */
+  revoked: 77,
+  /** This machine has not joined a workspace yet: do not restart. */
+  notJoined: 78,
 } as const;

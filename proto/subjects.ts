@@ -52,6 +52,20 @@ export const subjects = {
   /** A service of the control plane: when was a machine last heard of? */
   seen: (workspace: string): string => `control.${checkId("workspace", workspace)}.seen`,
   seenOfAll: "control.*.seen",
+  /** Services of the control plane for machines: a join token becomes an identity; a JWT is renewed. */
+  redeem: (workspace: string): string => `control.${checkId("workspace", workspace)}.redeem`,
+  redeemOfAll: "control.*.redeem",
+  renew: (workspace: string): string => `control.${checkId("workspace", workspace)}.renew`,
+  renewOfAll: "control.*.renew",
+  /** A new list of what is revoked, for every machine of the workspace. */
+  trust: (workspace: string): string => `agent.${checkId("workspace", workspace)}.all.trust`,
+} as const;
+
+/** Inboxes, by who may listen there; a service answers only into its caller's own. */
+export const inboxPrefix = {
+  agent: ({ workspace, machine }: MachineRef): string => `_INBOX_agent.${workspace}.${machine}`,
+  join: (tokenKey: string): string => `_INBOX_join.${tokenKey}`,
+  control: (publicKey: string): string => `_INBOX_control.${publicKey}`,
 } as const;
 
 /** The workspace and machine of an `agentev` subject, or of a `control` one without machine. */

@@ -3,11 +3,13 @@ import {
   type Msg,
   type NatsConnection,
   connect,
+  headers,
   NoRespondersError,
   RequestError,
   TimeoutError,
 } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import { AUTH_HEADER } from "../../proto/authentic.js";
 import { createBackoff } from "./backoff.js";
 
 /** A message from the bus. */
@@ -16,6 +18,10 @@ export interface WireMessage {
   readonly subject: string;
   /** Empty when no answer is wanted. */
   readonly reply: string;
+  /** What the sender proves about itself; empty for nothing. */
+  readonly proof: string;
+  /** Answers over the connection that the message came by, which alone may. */
+  respond(data: Uint8Array, proof?: string): void;
 }
 
 /** The agent's connection to the bus, kept for ever. */
@@ -69,6 +75,20 @@ const isNoAnswer = (error: unknown): boolean =>
   error instanceof TimeoutError ||
   (error instanceof RequestError && (error.isNoResponders() || error.cause instanceof TimeoutError));
 
+const toWireMessage = (nc: NatsConnection, message: Msg): WireMessage => ({
+  data: message.data,
+  subject: message.subject,
+  reply: message.reply ?? "",
+  proof: message.headers?.get(AUTH_HEADER) ?? "",
+  respond(data, proof) {
+    if (message.reply === undefined || nc.isClosed()) return;
+    if (proof === undefined) return nc.publish(message.reply, data);
+    const header = headers();
+    header.set(AUTH_HEADER, proof);
+    nc.publish(message.reply, data, { headers: header });
+  },
+});
+
 export const openLink = async (options: LinkOptions): Promise<Link> => {
   const { log } = options;
   const backoff = createBackoff({ minMs: MIN_DELAY_MS, maxMs: MAX_DELAY_MS });
@@ -99,7 +119,7 @@ export const openLink = async (options: LinkOptions): Promise<Link> => {
   ): void => {
     if (error !== null) return log.error({ err: error }, "a subscription was refused");
     // A callback that throws would leave the connection deaf.
-    Promise.resolve({ data: message.data, subject: message.subject, reply: message.reply ?? "" })
+    Promise.resolve(toWireMessage(nc, message))
       .then(onMessage)
       .catch((thrown: unknown) => log.error({ err: thrown }, "a message could not be handled"));
   };
