@@ -6,12 +6,15 @@ import type { Claim } from "../proto/gen/machine.js";
 import { AGENT_EXIT, LIMITS } from "../proto/limits.js";
 import { inboxPrefix, subjects } from "../proto/subjects.js";
 import { VERSION } from "../proto/version.js";
+import { type Authentic, createAuthentic, TRUST_THE_BUS } from "./authentic.js";
 import type { Config } from "./config.js";
 import { createFiles } from "./host/files/files.js";
 import { identify } from "./host/processes/identity.js";
+import { keepIdentity } from "./identity/keeper.js";
+import { busMembership, joinedMembership, type Membership } from "./membership.js";
 import { createProcesses } from "./host/processes/processes.js";
 import { act, OPS } from "./ops/table.js";
-import { callKey, createRunning } from "./running.js";
+import { createRunning } from "./running.js";
 import { createServe } from "./serve.js";
 import { admit } from "./steps/admit.js";
 import { cancellable } from "./steps/cancellable.js";
@@ -19,9 +22,11 @@ import { deadline } from "./steps/deadline.js";
 import { createGate } from "./steps/drain.js";
 import { fence } from "./steps/fence.js";
 import { once } from "./steps/once.js";
+import { role } from "./steps/role.js";
 import { openEpochs } from "./store/epochs.js";
 import { openJournal } from "./store/journal.js";
 import { openState } from "./store/state.js";
+import { openTrustStore } from "./store/trust-store.js";
 import { type ClaimHold, takeIdentity } from "./wire/claim.js";
 import { type Link, openLink, type WireMessage } from "./wire/link.js";
 import { announce } from "./wire/presence.js";
@@ -56,9 +61,28 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
   const leftovers = await processes.endLeftovers();
   if (leftovers > 0) log.warn({ processes: leftovers }, "ended commands that an earlier agent left behind");
 
+  const keeper = config.identity === undefined ? undefined : keepIdentity(config.stateDir, config.identity);
+  const membership: Membership =
+    keeper === undefined
+      ? busMembership(config)
+      : joinedMembership({ keeper, store: openTrustStore(state.db), now, log, onRevoked: () => onRevoked() });
+
+  const authentic: Authentic =
+    keeper === undefined
+      ? TRUST_THE_BUS
+      : createAuthentic({
+          workspace: config.workspace,
+          authority: keeper.current.authority,
+          key: keeper.key,
+          jwt: () => keeper.current.jwt,
+          trust: membership.trust,
+          now,
+        });
+
   const serve = createServe({
     agent: { instanceId, version: VERSION },
     steps: [
+      role,
       recall,
       deadline(now),
       gate.step,
@@ -71,7 +95,7 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
       files,
       processes,
       about: { ...ref, startedMs },
-      cancel: (caller, requestId) => running.cancel(callKey(caller, requestId)),
+      cancel: (caller, requestId) => running.cancel(caller, requestId),
     }),
     opRow: (name) => OPS[name],
     now,
@@ -80,7 +104,7 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
   });
 
   let isServing = true;
-  /** Pending while it is not yet known whether another instance took over during an absence. */
+  /** Pending while it is not yet known who took over, or who was revoked, during an absence. */
   let settled: Promise<void> = Promise.resolve();
   let hold: ClaimHold | undefined;
   let presence: ReturnType<typeof announce> | undefined;
@@ -88,27 +112,35 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
 
   log.info({ servers: config.servers }, "connecting");
   const link: Link = await openLink({
-    servers: config.servers,
+    ...membership.access,
     name: `agent/${config.machine}`,
     inboxPrefix: inboxPrefix.agent(ref),
     log,
     onDisconnect: () => undefined,
     onReconnect() {
-      settled =
-        hold?.renew().catch((error: unknown) => log.warn({ err: error }, "could not renew the claim")) ??
-        settled;
+      const claimed = hold
+        ?.renew()
+        .catch((error: unknown) => log.warn({ err: error }, "could not renew the claim"));
+      settled = Promise.all([claimed, membership.refresh()]).then(() => undefined);
       void settled.then(() => isServing && presence?.hello());
     },
   });
 
   const answer =
     (scatter: boolean) =>
-    async ({ data, reply, respond }: WireMessage): Promise<void> => {
+    async ({ data, subject, reply, proof, respond }: WireMessage): Promise<void> => {
       if (reply === "") return;
       await settled;
       // Another instance has the identity now, and answers.
       if (!isServing) return;
-      respond(await serve({ data, maxPayload: link.maxPayload, scatter }, { name: "" }));
+      const { caller, seal } = authentic.open({ subject, reply, payload: data }, proof);
+      const response = await serve({
+        data,
+        maxPayload: link.maxPayload - LIMITS.proofBytes,
+        scatter,
+        caller,
+      });
+      respond(response, seal(response));
     };
 
   const unsubscribe: (() => void)[] = [];
@@ -125,6 +157,7 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
     await Promise.race([finished, sleep(LIMITS.runAnswerMs * 10, undefined, { ref: false })]);
     if (exitCode === AGENT_EXIT.ok) presence?.goodbye();
     stopServing();
+    membership.stop();
     await processes.settled();
     await link.close();
     await journal.close();
@@ -145,6 +178,21 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
     void stop(AGENT_EXIT.superseded);
   };
 
+  const onRevoked = (): void => {
+    log.fatal(
+      ref,
+      `this machine, ${config.workspace}/${config.machine}, was revoked: it stops, and ends what runs. ` +
+        "To join again, get a token (farhand token create) and run farhand-agent join --force <token>.",
+    );
+    stopServing();
+    running.cancelAll();
+    void stop(AGENT_EXIT.revoked);
+    keeper?.revoked(now());
+  };
+
+  await membership.follow(link);
+  // Revoked while it was away.
+  if (!isServing) return { instanceId, stopped, stop: () => stop() };
   hold = await takeIdentity({
     link,
     subject: subjects.claim(ref),
@@ -155,7 +203,9 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
     onSuperseded,
   });
   unsubscribe.push(link.subscribe(subjects.rpc(ref), { queue: "agent" }, answer(false)));
-  unsubscribe.push(link.subscribe(subjects.scatter(config.workspace), {}, answer(true)));
+  unsubscribe.push(
+    link.subscribe(subjects.scatter(config.workspace), { queue: config.machine }, answer(true)),
+  );
   await link.flush();
   presence = announce({ link, subject: subjects.presence(ref), instanceId, now });
   presence.hello();

@@ -8,9 +8,14 @@ export type OpName = RequestOp["$case"];
 export type ArgsOf<K extends OpName> = Extract<RequestOp, { $case: K }>["value"];
 export type ResultOf<K extends OpName> = Extract<ResponseResult, { $case: K }>["value"];
 
-/** Who asks, as far as it was verified. */
+export type Role = "operator" | "reader";
+
+/** Who asks, as it was verified. */
 export interface Caller {
   readonly name: string;
+  readonly role: Role;
+  /** Tells two callers of one name apart; empty where the bus is trusted. */
+  readonly publicKey: string;
 }
 
 /** One request on its way through the steps. */

@@ -4,50 +4,21 @@ import { FarhandError } from "../proto/farhand-error.js";
 import { FAULTS } from "../proto/faults.js";
 import { AGENT_EXIT } from "../proto/limits.js";
 import { VERSION } from "../proto/version.js";
+import type { JoinFlags } from "./join-command.js";
+import type { RunFlags } from "./run-command.js";
 
-interface RunFlags {
-  server?: string[];
-  workspace?: string;
-  machine?: string;
-  root?: string;
-  state?: string;
-  drainGraceMs?: string;
-  logLevel?: string;
-}
-
-const asNumber = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : Number(text);
+// Setting the title overwrites the memory that `ps` shows, and with it a token given as an argument.
+if (process.argv[2] === "join") process.title = "farhand-agent";
 
 const run = async (flags: RunFlags): Promise<number> => {
-  const [{ loadConfig }, { createLog }, { startAgent }] = await Promise.all([
-    import("./config.js"),
-    import("./log.js"),
-    import("./agent.js"),
-  ]);
-  const env = process.env;
-  const config = loadConfig(
-    {
-      servers: flags.server ?? env["FARHAND_URL"]?.split(","),
-      workspace: flags.workspace,
-      machine: flags.machine,
-      root: flags.root,
-      stateDir: flags.state,
-      drainGraceMs: asNumber(flags.drainGraceMs),
-      logLevel: flags.logLevel,
-    },
-    env,
-  );
-  const log = await createLog(config.logLevel);
-  const agent = await startAgent({ config, log });
-  let signals = 0;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (++signals > 1) process.exit(AGENT_EXIT.failure);
-    log.info({ signal }, "stopping: finishing what runs; a second signal stops at once");
-    void agent.stop();
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
-  return agent.stopped;
+  const { runCommand } = await import("./run-command.js");
+  return runCommand(flags);
+};
+
+const join = async (token: string | undefined, flags: JoinFlags & RunFlags & { run: boolean }) => {
+  const { joinCommand } = await import("./join-command.js");
+  await joinCommand(token, flags);
+  return flags.run ? run(flags) : AGENT_EXIT.ok;
 };
 
 const fail = (thrown: unknown): number => {
@@ -57,22 +28,46 @@ const fail = (thrown: unknown): number => {
   return FAULTS[error.code].exit;
 };
 
+/** Options of everything that serves. */
+const serving = (command: Command): Command =>
+  command
+    .option("--root <dir>", "where relative paths and commands start (default: the home directory)")
+    .option("--state <dir>", "where the agent keeps its identity and state (default: FARHAND_HOME/agent)")
+    .option("--drain-grace-ms <ms>", "how long running work may take to finish at a stop (default: 10000)")
+    .option("--log-level <level>", "fatal, error, warn, info, debug or trace (default: info)");
+
 const program = new Command("farhand-agent")
   .description("Lets this machine be worked on from afar: dials out to the bus and answers requests.")
   .version(VERSION)
   .showHelpAfterError("(farhand-agent --help shows the commands)");
 
-program
-  .command("run")
-  .description("connect and serve until stopped")
-  .option("--server <url...>", "nats-server to dial (FARHAND_URL)")
-  .option("--workspace <name>", "workspace of this machine (default: default)")
-  .option("--machine <name>", "name of this machine")
-  .option("--root <dir>", "where relative paths and commands start (default: the home directory)")
-  .option("--state <dir>", "where the agent keeps its state (default: FARHAND_HOME/agent)")
-  .option("--drain-grace-ms <ms>", "how long running work may take to finish at a stop (default: 10000)")
-  .option("--log-level <level>", "fatal, error, warn, info, debug or trace (default: info)")
-  .addHelpText("after", "\nExample:\n  farhand-agent run --server nats://127.0.0.1:4222 --machine my-laptop")
+serving(program.command("join"))
+  .description("make this machine a member of a workspace, and serve")
+  .argument("[token]", "what farhand token create printed")
+  .option("--token-file <file>", "read the token from a file, or from standard input (-)")
+  .option("--name <name>", "name of this machine (default: the token's, else the host name)")
+  .option("--force", "replace the identity that this machine has, or take over the name of another one")
+  .option("--no-run", "only join")
+  .addHelpText("after", "\nExample:\n  farhand-agent join --token-file - < token")
+  .action(async (token: string | undefined, flags: JoinFlags & RunFlags & { run: boolean }) =>
+    process.exit(await join(token, flags).catch(fail)),
+  );
+
+serving(program.command("run"))
+  .description("connect and serve until stopped, as the machine that this one joined as")
+  .option(
+    "--auth <mode>",
+    "who vouches for callers: end-to-end (default), or bus for one that is secured already",
+  )
+  .option("--server <url...>", "with --auth bus: nats-server to dial (FARHAND_URL)")
+  .option("--workspace <name>", "with --auth bus: workspace of this machine (default: default)")
+  .option("--machine <name>", "with --auth bus: name of this machine")
+  .option("--creds <file>", "with --auth bus: NATS creds file")
+  .addHelpText(
+    "after",
+    "\nExamples:\n  farhand-agent run" +
+      "\n  farhand-agent run --auth bus --server nats://127.0.0.1:4222 --machine my-laptop",
+  )
   .action(async (flags: RunFlags) => process.exit(await run(flags).catch(fail)));
 
 await program.parseAsync();

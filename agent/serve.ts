@@ -10,13 +10,19 @@ export interface Incoming {
   readonly maxPayload: number;
   /** Whether it came on the workspace's scatter subject. */
   readonly scatter: boolean;
+  /** Who was verified to have sent it, or why nobody was. */
+  readonly caller: Caller | FarhandError;
 }
 
 export interface ServeOptions {
   readonly agent: AgentInfo;
   readonly steps: readonly Step[];
   readonly act: Next;
-  readonly opRow: (name: OpName) => { readonly mutates: boolean; readonly scatter?: boolean };
+  readonly opRow: (name: OpName) => {
+    readonly mutates: boolean;
+    readonly scatter?: boolean;
+    readonly anonymous?: boolean;
+  };
   readonly now: () => number;
   /** Told of every failure that is a defect of ours. */
   readonly onDefect: (error: unknown, requestId: string) => void;
@@ -59,6 +65,9 @@ const checkEnvelope = ({ requestId, scope, epoch }: ControlRequest): void => {
 
 const NEVER = new AbortController().signal;
 
+/** Whoever asks all machines whether they are there. */
+const NOBODY: Caller = { name: "", role: "reader", publicKey: "" };
+
 /** Receive, decode, pass the steps, act: every message gets exactly one answer. */
 export const createServe = ({ agent, steps, act, opRow, now, onDefect }: ServeOptions) => {
   const path = steps.reduceRight<Next>((next, step) => step(next), act);
@@ -66,14 +75,12 @@ export const createServe = ({ agent, steps, act, opRow, now, onDefect }: ServeOp
   const encode = (requestId: string, result: ResponseResult): Uint8Array =>
     ControlResponse.encode({ requestId, agent, agentTimeMs: BigInt(Math.round(now())), result }).finish();
 
-  const handle = async (
-    request: ControlRequest,
-    incoming: Incoming,
-    caller: Caller,
-  ): Promise<ResponseResult> => {
+  const handle = async (request: ControlRequest, incoming: Incoming): Promise<ResponseResult> => {
     checkEnvelope(request);
     const op = opOf(request);
-    const { mutates, scatter = false } = opRow(op.$case);
+    const { mutates, scatter = false, anonymous = false } = opRow(op.$case);
+    const caller = incoming.scatter && anonymous ? NOBODY : incoming.caller;
+    if (caller instanceof FarhandError) throw caller;
     if (incoming.scatter && !scatter)
       throw new FarhandError("invalid", `${op.$case} cannot be asked of all machines at once`);
     const call: Call = {
@@ -97,13 +104,13 @@ export const createServe = ({ agent, steps, act, opRow, now, onDefect }: ServeOp
     return { $case: "error", value: fault.toAgentError() };
   };
 
-  return async (incoming: Incoming, caller: Caller): Promise<Uint8Array> => {
+  return async (incoming: Incoming): Promise<Uint8Array> => {
     let requestId = "";
     let result: ResponseResult;
     try {
       const request = decode(incoming.data);
       requestId = request.requestId.slice(0, LIMITS.requestIdChars);
-      result = await handle(request, incoming, caller);
+      result = await handle(request, incoming);
     } catch (thrown) {
       result = toError(thrown, requestId);
     }

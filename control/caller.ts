@@ -1,7 +1,9 @@
 import { FarhandError } from "../proto/farhand-error.js";
+import type { FaultCode } from "../proto/faults.js";
 import { LIMITS } from "../proto/limits.js";
 import { formatMachineRef, type MachineRef, subjects } from "../proto/subjects.js";
 import type { Clock } from "./clock.js";
+import type { Credentials } from "./credentials.js";
 import {
   type Answer,
   decodeAnswer,
@@ -17,7 +19,8 @@ import {
 import { liveness } from "./liveness.js";
 import { newRequestId } from "./request-id.js";
 import { afterSilence, type Attempt, FIRST_ATTEMPT } from "./retry.js";
-import type { ControlRpc, Outcome } from "./rpc.js";
+import type { ControlRpc, Exchange, Outcome, Silence } from "./rpc.js";
+import { createSessions } from "./sessions.js";
 import { createSightings } from "./sightings.js";
 
 export interface CallOptions {
@@ -64,10 +67,15 @@ const unavailable = (
   });
 };
 
-const noAnswer = ({ machine, requestId, timeoutMs }: Request, ran: "no" | "maybe"): FarhandError => {
-  const says = `${machine} did not answer within ${Math.round(timeoutMs)} ms; the request may have run`;
+const noAnswer = (request: Request, ran: "no" | "maybe", forged = 0): FarhandError => {
+  const { machine, requestId, timeoutMs } = request;
+  const ignored = forged === 0 ? "" : `; ${forged} answers that it did not prove to be its own were ignored`;
+  const says = `${machine} did not answer within ${Math.round(timeoutMs)} ms; the request may have run${ignored}`;
   return new FarhandError("agent_reconnecting", says, { ran, machine, requestId });
 };
+
+const isCode = ({ result }: Answer, code: FaultCode): boolean =>
+  result.$case === "error" && result.value.code === code;
 
 const tooLarge = (bytes: number, limit: number, { machine, requestId }: Request): FarhandError =>
   new FarhandError("too_large", `the request measures ${bytes} bytes, and one message may have ${limit}`, {
@@ -76,9 +84,36 @@ const tooLarge = (bytes: number, limit: number, { machine, requestId }: Request)
     detail: { bytes: String(bytes), limit: String(limit) },
   });
 
+const refused = (because: string, { machine, requestId }: Request): FarhandError =>
+  new FarhandError("unauthenticated", `the bus does not accept our credentials: ${because}`, {
+    machine,
+    requestId,
+  });
+
+export interface CallerOptions {
+  readonly rpc: ControlRpc;
+  readonly clock: Clock;
+  /** Without any it is left to the bus who may reach a machine, and who may answer. */
+  readonly credentials?: Credentials | undefined;
+}
+
 /** Sends requests by subject and decides what silence means. */
-export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
+export const createCaller = ({ rpc, clock, credentials }: CallerOptions): Caller => {
   const sightings = createSightings(rpc, clock);
+  const sessions =
+    credentials === undefined
+      ? undefined
+      : createSessions({ credentials, now: clock.now, skewMs: (machine) => sightings.skewMs(machine) });
+
+  const send = (
+    ref: MachineRef,
+    payload: Uint8Array,
+    options: Pick<Exchange, "timeoutMs" | "signal">,
+  ): Promise<Outcome> => {
+    const subject = subjects.rpc(ref);
+    const prove = sessions && ((reply: string) => sessions.prove(ref, { subject, reply, payload }));
+    return rpc.exchange({ subject, payload, prove, ...options });
+  };
 
   /** The request as it goes out, with its deadline on the machine's clock. */
   const encode = (request: Request, skewMs: number): Uint8Array =>
@@ -99,16 +134,12 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
   };
 
   /** Waits for the next attempt, or throws what the silence means. */
-  const afterNoAnswer = async (
-    request: Request,
-    attempt: Attempt,
-    outcome: Exclude<Outcome, { kind: "reply" | "too_large" }>,
-  ): Promise<Attempt> => {
+  const afterNoAnswer = async (request: Request, attempt: Attempt, outcome: Silence): Promise<Attempt> => {
     const verdict = afterSilence(attempt, outcome);
     if (verdict.do === "ask_presence") throw await nobodyListens(request);
     if (verdict.do === "fail") {
       if (verdict.code === "control_unavailable") throw unavailable(outcome, verdict.ran, request);
-      throw noAnswer(request, verdict.ran);
+      throw noAnswer(request, verdict.ran, outcome.kind === "timeout" ? outcome.forged : 0);
     }
     if (clock.monotonic() + verdict.afterMs >= request.endsAt) {
       if (outcome.kind !== "no_responders") throw unavailable(outcome, "maybe", request);
@@ -127,14 +158,14 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
       timeoutMs: CANCEL_MS,
       op: { $case: "cancel", value: { requestId } },
     });
-    void rpc.exchange({ subject: subjects.rpc(ref), payload, timeoutMs: CANCEL_MS });
+    void send(ref, payload, { timeoutMs: CANCEL_MS });
   };
 
   const exchange = async (request: Request, payload: Uint8Array): Promise<Outcome> => {
     const timeoutMs = Math.max(1, Math.round(request.endsAt - clock.monotonic()));
     const { signal } = request;
     try {
-      return await rpc.exchange({ subject: subjects.rpc(request.ref), payload, timeoutMs, signal });
+      return await send(request.ref, payload, { timeoutMs, signal });
     } catch (error) {
       if (signal?.aborted === true && request.op.$case === "procRun") cancel(request);
       throw error;
@@ -146,19 +177,26 @@ export const createCaller = (rpc: ControlRpc, clock: Clock): Caller => {
     let payload = encode(request, skewMs);
     let attempt = FIRST_ATTEMPT;
     let mayCorrectClock = true;
+    let maySayHello = true;
     for (;;) {
       const outcome = await exchange(request, payload);
       if (outcome.kind === "too_large") throw tooLarge(payload.length, outcome.limit, request);
+      if (outcome.kind === "refused") throw refused(outcome.because, request);
       if (outcome.kind !== "reply") {
         attempt = await afterNoAnswer(request, attempt, outcome);
         continue;
       }
       const answer = decodeAnswer(outcome.payload, request);
       sightings.note(request.machine, answer.agentTimeMs);
-      const isExpired = answer.result.$case === "error" && answer.result.value.code === "expired";
+      if (maySayHello && isCode(answer, "unauthenticated") && sessions?.has(request.ref) === true) {
+        // The agent has started anew and did not run it: the next one says hello.
+        maySayHello = false;
+        sessions.drop(request.ref);
+        continue;
+      }
       const learned = sightings.skewMs(request.machine);
       const isLate = clock.monotonic() >= request.endsAt;
-      if (!isExpired || learned === skewMs || !mayCorrectClock || isLate) return answer;
+      if (!isCode(answer, "expired") || learned === skewMs || !mayCorrectClock || isLate) return answer;
       // Refused for its time alone, it did not run: with the machine's clock known, it can.
       mayCorrectClock = false;
       skewMs = learned;

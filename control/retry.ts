@@ -1,5 +1,5 @@
 import { NO_RESPONDER_RETRIES_MS } from "../proto/limits.js";
-import type { Outcome } from "./rpc.js";
+import type { Silence } from "./rpc.js";
 
 /** What is known of a request that has had no answer yet. */
 export interface Attempt {
@@ -41,10 +41,7 @@ const waitOn = (attempt: Attempt, code: "agent_reconnecting" | "control_unavaila
  * What to do about an exchange without an answer. The same request is sent again only where the
  * agent will recognise it, or where it cannot have arrived.
  */
-export const afterSilence = (
-  attempt: Attempt,
-  outcome: Exclude<Outcome, { kind: "reply" | "too_large" }>,
-): Verdict => {
+export const afterSilence = (attempt: Attempt, outcome: Silence): Verdict => {
   switch (outcome.kind) {
     case "no_responders": {
       // Before our link dropped somebody listened: it was not answered with "no responders" then.

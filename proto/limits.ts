@@ -28,6 +28,8 @@ export const LIMITS = {
   calls: 512,
   /** Kept back in a reply for the envelope around an op's own bytes. */
   envelopeBytes: 1 * KIB,
+  /** Kept back in a message for the header that proves its sender. */
+  proofBytes: 3 * KIB,
   requestIdChars: 128,
   scopeChars: 128,
   pathBytes: 4096,
@@ -43,6 +45,14 @@ export const PRESENCE = {
 
 /** A healthy cluster may answer "no responders" for a moment after a subscription was made. */
 export const NO_RESPONDER_RETRIES_MS = [25, 100, 400] as const;
+
+export const AUTHENTIC = {
+  /** How far a hello's time may be from the machine's clock. */
+  helloMs: 120_000,
+  /** Callers' sessions that a machine remembers. */
+  sessions: 4_096,
+  sessionsPerCaller: 64,
+} as const;
 
 export const JOURNAL = {
   keepMs: 24 * 3_600_000,

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { FarhandError } from "../../proto/farhand-error.js";
@@ -37,18 +37,18 @@ const schema = z.strictObject({
 const identityPath = (stateDir: string): string => join(stateDir, "identity.json");
 
 /** Refuses a file that others may read: whoever read it can be this machine. */
-const checkPrivate = (path: string): void => {
+export const checkPrivate = (path: string, remedy: string): void => {
   const mode = statSync(path).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   throw new FarhandError("denied", `${path} can be read by others (mode ${mode.toString(8)})`, {
-    advice: `chmod 600 ${path}, and join again with --force if somebody may have read it`,
+    advice: `chmod 600 ${path}, and ${remedy} if somebody may have read it`,
   });
 };
 
 export const readIdentity = (stateDir: string): Identity | undefined => {
   const path = identityPath(stateDir);
   if (!existsSync(path)) return undefined;
-  checkPrivate(path);
+  checkPrivate(path, "join again with --force");
   try {
     return schema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
@@ -57,6 +57,18 @@ export const readIdentity = (stateDir: string): Identity | undefined => {
       advice: "join again with --force",
     });
   }
+};
+
+/** Throws what `run` says on a machine that was revoked. */
+export const checkNotRevoked = ({ workspace, machine, revokedMs }: Identity): void => {
+  if (revokedMs === undefined) return;
+  throw new FarhandError(
+    "denied",
+    `this machine, ${workspace}/${machine}, was revoked (learned at ${new Date(revokedMs).toISOString()})`,
+    {
+      advice: "to join again, get a token (farhand token create) and run farhand-agent join --force <token>",
+    },
+  );
 };
 
 /** Whole or not at all, and never readable by others. */
@@ -70,3 +82,5 @@ export const writeIdentity = (stateDir: string, identity: Identity): void => {
   chmodSync(temporary, 0o600);
   renameSync(temporary, identityPath(stateDir));
 };
+
+export const removeIdentity = (stateDir: string): void => rmSync(identityPath(stateDir), { force: true });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { FarhandError } from "../../proto/farhand-error.js";
 import { LIMITS } from "../../proto/limits.js";
-import type { ArgsOf, Call, OpName, ResultOf } from "../call.js";
+import type { ArgsOf, Call, Caller, OpName, ResultOf } from "../call.js";
 import type { Files } from "../host/files/files.js";
 import type { Processes } from "../host/processes/processes.js";
 
@@ -11,7 +11,7 @@ export interface Host {
   readonly processes: Processes;
   readonly about: About;
   /** Ends a running request of this caller; false if there is none. */
-  cancel(caller: string, requestId: string): boolean;
+  cancel(caller: Caller, requestId: string): boolean;
 }
 
 /** What describe tells that does not change while the agent runs. */
@@ -26,6 +26,8 @@ export interface Op<K extends OpName> {
   readonly mutates: boolean;
   /** Whether it is answered on the workspace's scatter subject too. */
   readonly scatter?: boolean;
+  /** Whether it is answered there to anybody: it tells no more than that the machine is there. */
+  readonly anonymous?: boolean;
   readonly run: (args: ArgsOf<K>, call: Call, host: Host) => Promise<ResultOf<K>>;
 }
 

@@ -1,3 +1,3 @@
 import type { Op } from "./op.js";
 
-export const ping: Op<"ping"> = { mutates: false, scatter: true, run: async () => ({}) };
+export const ping: Op<"ping"> = { mutates: false, scatter: true, anonymous: true, run: async () => ({}) };

@@ -1,5 +1,5 @@
 import type { Step } from "../call.js";
-import { callKey, type Running } from "../running.js";
+import type { Running } from "../running.js";
 
 /** Gives a call that changes something a signal by which it can be ended early. */
 export const cancellable =
@@ -7,10 +7,9 @@ export const cancellable =
   (next) =>
   async (call) => {
     if (!call.mutates) return next(call);
-    const key = callKey(call.caller.name, call.requestId);
     try {
-      return await next({ ...call, signal: running.enter(key) });
+      return await next({ ...call, signal: running.enter(call.caller, call.requestId) });
     } finally {
-      running.leave(key);
+      running.leave(call.caller, call.requestId);
     }
   };

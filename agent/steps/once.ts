@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { FarhandError } from "../../proto/farhand-error.js";
 import { ControlRequest, ControlResponse } from "../../proto/gen/envelope.js";
 import type { Call, Next, ResponseResult, Step } from "../call.js";
-import { callKey } from "../running.js";
 import type { Journal } from "../store/journal.js";
 
-/** What makes two requests the same request: what is asked and under which scope, not when. */
-export const digestOfCall = ({ scope, op }: Pick<Call, "scope" | "op">): string =>
+/** What makes two requests the same request: who asks what, under which scope, not when. */
+export const digestOfCall = ({ scope, op, caller }: Pick<Call, "scope" | "op" | "caller">): string =>
   createHash("sha256")
+    .update(`${caller.publicKey}\n`)
     .update(
       ControlRequest.encode({ requestId: "", scope, epoch: 0n, deadlineMs: 0n, issuedMs: 0n, op }).finish(),
     )
@@ -60,7 +60,7 @@ export const once = (journal: Journal): Once => {
 
   const recall: Step = (next) => async (call) => {
     if (!call.mutates) return next(call);
-    const key = callKey(call.caller.name, call.requestId);
+    const key = call.requestId;
     const digest = digestOfCall(call);
     const twin = underWay.get(key);
     if (twin?.outcome !== undefined) {
@@ -84,7 +84,7 @@ export const once = (journal: Journal): Once => {
 
   const record: Step = (next: Next) => async (call) => {
     if (!call.mutates) return next(call);
-    const key = callKey(call.caller.name, call.requestId);
+    const key = call.requestId;
     const digest = underWay.get(key)?.digest ?? digestOfCall(call);
     journal.begin(key, { digest, deadlineMs: call.deadlineMs });
     let result: ResponseResult;

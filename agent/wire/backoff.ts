@@ -25,3 +25,10 @@ export const createBackoff = ({
     },
   };
 };
+
+const REFUSED_MIN_MS = 2_000;
+const REFUSED_MAX_MS = 300_000;
+
+/** The delay after the bus has refused the credentials so many times: it will hardly change its mind soon. */
+export const refusedDelayMs = (refusals: number, random: number): number =>
+  Math.round(Math.min(REFUSED_MAX_MS, REFUSED_MIN_MS * 2 ** (refusals - 1)) * (0.75 + random / 4));

@@ -1,15 +1,29 @@
 import {
+  AuthorizationError,
   type ConnectionOptions,
   connect,
   createInbox,
+  headers,
+  jwtAuthenticator,
   type Msg,
+  type MsgHdrs,
   type NatsConnection,
+  UserAuthenticationExpiredError,
 } from "@nats-io/transport-node";
+import { AUTH_HEADER } from "../../proto/authentic.js";
+import { LIMITS } from "../../proto/limits.js";
+import type { SigningKey } from "../../proto/nkey.js";
+import { inboxPrefix } from "../../proto/subjects.js";
 import type { ControlRpc, Exchange, Outcome } from "../rpc.js";
 
 export interface NatsRpcOptions {
   readonly servers: readonly string[];
   readonly name: string;
+  /** Absent for a bus that asks for none. */
+  readonly credentials?:
+    { readonly certificate: { readonly jwt: string }; readonly key: SigningKey } | undefined;
+  /** A file with the certificates that the servers' are signed by, where they are private ones. */
+  readonly caFile?: string | undefined;
 }
 
 export interface NatsRpc extends ControlRpc {
@@ -17,7 +31,8 @@ export interface NatsRpc extends ControlRpc {
 }
 
 interface Pending {
-  settle(outcome: Outcome): void;
+  receive(message: Msg): void;
+  linkLost(): void;
 }
 
 /** A connection with one inbox for all replies, so that a dropped link fails what waits at once. */
@@ -44,43 +59,59 @@ const reconnectDelay = () => {
   };
 };
 
-const connectionOptions = ({ servers, name }: NatsRpcOptions, delay: () => number): ConnectionOptions => ({
-  servers: [...servers],
-  name,
-  noAsyncTraces: true,
-  timeout: CONNECT_MS,
-  maxReconnectAttempts: -1,
-  reconnectDelayHandler: delay,
-  pingInterval: 10_000,
-  maxPingOut: 2,
-});
+const connectionOptions = (options: NatsRpcOptions, delay: () => number): ConnectionOptions => {
+  const { servers, name, credentials, caFile } = options;
+  return {
+    servers: [...servers],
+    name,
+    ...(caFile === undefined ? {} : { tls: { caFile } }),
+    ...(credentials === undefined
+      ? {}
+      : { authenticator: jwtAuthenticator(credentials.certificate.jwt, Buffer.from(credentials.key.seed)) }),
+    noAsyncTraces: true,
+    timeout: CONNECT_MS,
+    maxReconnectAttempts: -1,
+    reconnectDelayHandler: delay,
+    pingInterval: 10_000,
+    maxPingOut: 2,
+  };
+};
 
-const toOutcome = (message: Msg): Outcome =>
-  message.data.length === 0 && message.headers?.code === NO_RESPONDERS
-    ? { kind: "no_responders" }
-    : { kind: "reply", payload: message.data };
+const isNoResponders = ({ data, headers: header }: Msg): boolean =>
+  data.length === 0 && header?.code === NO_RESPONDERS;
 
-const openSession = async (options: NatsRpcOptions): Promise<Session> => {
+const isRefusal = (error: unknown): boolean =>
+  error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;
+
+const proofHeader = (proof: string): MsgHdrs => {
+  const header = headers();
+  header.set(AUTH_HEADER, proof);
+  return header;
+};
+
+const openSession = async (options: NatsRpcOptions, onClosed: () => void): Promise<Session> => {
   const delay = reconnectDelay();
   const nc = await connect(connectionOptions(options, delay.next));
-  const inbox = `${createInbox()}.`;
+  const own = options.credentials && inboxPrefix.control(options.credentials.key.publicKey);
+  const inbox = `${createInbox(own)}.`;
   const session: Session = { nc, inbox, pending: new Map(), isUp: true };
   nc.subscribe(`${inbox}*`, {
     callback: (error, message) => {
-      if (error === null)
-        session.pending.get(message.subject.slice(inbox.length))?.settle(toOutcome(message));
+      if (error === null) session.pending.get(message.subject.slice(inbox.length))?.receive(message);
     },
   });
   const watch = async (): Promise<void> => {
     for await (const status of nc.status()) {
       if (status.type === "disconnect" || status.type === "close") {
         session.isUp = false;
-        for (const waiting of session.pending.values()) waiting.settle({ kind: "link_lost" });
+        for (const waiting of session.pending.values()) waiting.linkLost();
       } else if (status.type === "reconnect") {
         session.isUp = true;
         delay.reset();
       }
     }
+    // A connection that the server ended for good, as after a revocation, is not used again.
+    onClosed();
   };
   void watch();
   return session;
@@ -97,51 +128,65 @@ const linkAnswers = async (nc: NatsConnection): Promise<boolean> => {
   return Promise.race([answered, late]).finally(() => clearTimeout(timer));
 };
 
+/** Sends one message and waits for its answer, its time or the end of the link. */
+const send = ({ nc, inbox, pending }: Session, token: string, exchange: Exchange): Promise<Outcome> =>
+  new Promise((resolve, reject) => {
+    const { subject, payload, timeoutMs, signal } = exchange;
+    const reply = inbox + token;
+    const proven = exchange.prove?.(reply);
+    let forged = 0;
+    const finish = (): void => {
+      clearTimeout(timer);
+      pending.delete(token);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    const settle = (outcome: Outcome): void => {
+      finish();
+      resolve(outcome);
+    };
+    const onAbort = (): void => {
+      finish();
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      finish();
+      void linkAnswers(nc).then((linkIsUp) => resolve({ kind: "timeout", linkIsUp, forged }));
+    }, timeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    pending.set(token, {
+      receive(message) {
+        if (isNoResponders(message)) return settle({ kind: "no_responders" });
+        const proof = message.headers?.get(AUTH_HEADER) ?? "";
+        // Whoever forges an answer must not be able to end the wait for the true one.
+        if (proven?.isAuthentic(proof, message.data) === false) return void forged++;
+        settle({ kind: "reply", payload: message.data });
+      },
+      linkLost: () => settle({ kind: "link_lost" }),
+    });
+    try {
+      nc.publish(subject, payload, {
+        reply,
+        ...(proven === undefined ? {} : { headers: proofHeader(proven.proof) }),
+      });
+    } catch (error) {
+      settle({ kind: "unavailable", because: error instanceof Error ? error.message : String(error) });
+    }
+  });
+
 /** Lazy and memoized: nothing dials until the first exchange, and a failed dial is tried again by the next. */
 export const createNatsRpc = (options: NatsRpcOptions): NatsRpc => {
   let opening: Promise<Session> | undefined;
   let isClosed = false;
   let count = 0;
+  const forget = (): void => void (opening = undefined);
 
   const session = (): Promise<Session> => {
-    opening ??= openSession(options).catch((error: unknown) => {
-      opening = undefined;
+    opening ??= openSession(options, forget).catch((error: unknown) => {
+      forget();
       throw error;
     });
     return opening;
   };
-
-  const send = (
-    { nc, inbox, pending }: Session,
-    { subject, payload, timeoutMs, signal }: Exchange,
-  ): Promise<Outcome> =>
-    new Promise((resolve, reject) => {
-      const token = (count++).toString(36);
-      const finish = (): void => {
-        clearTimeout(timer);
-        pending.delete(token);
-        signal?.removeEventListener("abort", onAbort);
-      };
-      const settle = (outcome: Outcome): void => {
-        finish();
-        resolve(outcome);
-      };
-      const onAbort = (): void => {
-        finish();
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        finish();
-        void linkAnswers(nc).then((linkIsUp) => resolve({ kind: "timeout", linkIsUp }));
-      }, timeoutMs);
-      signal?.addEventListener("abort", onAbort, { once: true });
-      pending.set(token, { settle });
-      try {
-        nc.publish(subject, payload, { reply: inbox + token });
-      } catch (error) {
-        settle({ kind: "unavailable", because: error instanceof Error ? error.message : String(error) });
-      }
-    });
 
   return {
     async exchange(exchange) {
@@ -151,12 +196,14 @@ export const createNatsRpc = (options: NatsRpcOptions): NatsRpc => {
       try {
         open = await session();
       } catch (error) {
-        return { kind: "unavailable", because: error instanceof Error ? error.message : String(error) };
+        const because = error instanceof Error ? error.message : String(error);
+        return { kind: isRefusal(error) ? "refused" : "unavailable", because };
       }
       if (!open.isUp) return { kind: "unavailable", because: "the connection was lost; trying to reconnect" };
-      const limit = open.nc.info?.max_payload ?? Infinity;
+      const room = exchange.prove === undefined ? 0 : LIMITS.proofBytes;
+      const limit = (open.nc.info?.max_payload ?? Infinity) - room;
       if (exchange.payload.length > limit) return { kind: "too_large", limit };
-      return send(open, exchange);
+      return send(open, (count++).toString(36), exchange);
     },
     async close() {
       isClosed = true;

@@ -19,7 +19,14 @@ const startSkewed = async (skewMs: number) => {
   const root = join(directory, "root");
   mkdirSync(root);
   const config = loadConfig(
-    { servers: [server.url], machine: "m1", workspace: "w1", root, stateDir: join(directory, "state") },
+    {
+      auth: "bus",
+      servers: [server.url],
+      machine: "m1",
+      workspace: "w1",
+      root,
+      stateDir: join(directory, "state"),
+    },
     {},
   );
   const agent = await startAgent({ config, log: pino({ level: "silent" }), now: () => Date.now() + skewMs });

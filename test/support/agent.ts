@@ -46,7 +46,7 @@ export interface AgentOptions {
 /** A real farhand-agent process; ended with the test. Does not wait until it serves. */
 export const spawnAgent = (options: AgentOptions): AgentProcess => {
   if (!existsSync(AGENT_MAIN)) throw new Error("dist is missing: run npm run build");
-  const args = ["run", "--server", options.url, "--machine", options.machine ?? "m1"];
+  const args = ["run", "--auth", "bus", "--server", options.url, "--machine", options.machine ?? "m1"];
   args.push("--workspace", options.workspace ?? "w1", "--state", options.stateDir, "--root", options.root);
   const child: ChildProcess = spawn(process.execPath, [AGENT_MAIN, ...args, ...(options.args ?? [])], {
     stdio: ["ignore", "pipe", "pipe"],

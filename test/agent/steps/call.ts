@@ -1,7 +1,13 @@
-import type { Call, RequestOp, ResponseResult } from "../../../agent/call.js";
+import type { Call, Caller, RequestOp, ResponseResult, Role } from "../../../agent/call.js";
 import { ProcRun } from "../../../proto/gen/process.js";
 
 const command = (shell: string): RequestOp => ({ $case: "procRun", value: ProcRun.fromPartial({ shell }) });
+
+export const callerOf = (name: string, role: Role = "operator"): Caller => ({
+  name,
+  role,
+  publicKey: `key of ${name}`,
+});
 
 /** A call that changes something, with a deadline ten seconds after its issue at 1,000,000. */
 export const callOf = ({ shell = "date", ...more }: Partial<Call> & { shell?: string } = {}): Call => ({
@@ -12,7 +18,7 @@ export const callOf = ({ shell = "date", ...more }: Partial<Call> & { shell?: st
   issuedMs: 1_000_000,
   op: command(shell),
   mutates: true,
-  caller: { name: "alice" },
+  caller: callerOf("alice"),
   signal: new AbortController().signal,
   maxReplyBytes: 1_000_000,
   ...more,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createRunning, callKey } from "../../../agent/running.js";
+import { createRunning } from "../../../agent/running.js";
 import { admit } from "../../../agent/steps/admit.js";
+import { role } from "../../../agent/steps/role.js";
 import { cancellable } from "../../../agent/steps/cancellable.js";
 import { createGate } from "../../../agent/steps/drain.js";
 import { faultOf } from "../../support/fails.js";
-import { callOf, heldOp, removed } from "./call.js";
+import { callerOf, callOf, heldOp, removed } from "./call.js";
 
 /** Whether a promise has settled, asked after everything that was ready has run. */
 const isSettled = async (promise: Promise<unknown>): Promise<boolean> => {
@@ -76,15 +77,27 @@ describe("a call that changes something", () => {
   test("can be cancelled by its caller under its id, and by nobody else", async () => {
     const running = createRunning();
     const op = heldOp();
-    const under = cancellable(running)(op.run)(callOf({ requestId: "r-1", caller: { name: "alice" } }));
-    expect(running.cancel(callKey("bob", "r-1"))).toBe(false);
-    expect(running.cancel(callKey("alice", "r-2"))).toBe(false);
+    const under = cancellable(running)(op.run)(callOf({ requestId: "r-1", caller: callerOf("alice") }));
+    expect(running.cancel(callerOf("bob"), "r-1")).toBe(false);
+    expect(running.cancel(callerOf("alice"), "r-2")).toBe(false);
     expect(op.calls[0]?.signal.aborted).toBe(false);
-    expect(running.cancel(callKey("alice", "r-1"))).toBe(true);
+    expect(running.cancel(callerOf("alice"), "r-1")).toBe(true);
     expect(op.calls[0]?.signal.aborted).toBe(true);
     op.finish(removed(true));
     await under;
-    expect(running.cancel(callKey("alice", "r-1"))).toBe(false);
+    expect(running.cancel(callerOf("alice"), "r-1")).toBe(false);
+  });
+
+  test("is cancelled with all others of its caller when that one is revoked", async () => {
+    const running = createRunning();
+    const op = heldOp();
+    const path = cancellable(running)(op.run);
+    const both = ["alice", "bob"].map((name) => path(callOf({ requestId: name, caller: callerOf(name) })));
+    running.cancelCaller(callerOf("alice").publicKey);
+    expect(op.calls.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    op.finish(removed(true));
+    op.finish(removed(true));
+    await Promise.all(both);
   });
 
   test("is cancelled with all the others when the agent ends what still runs", async () => {
@@ -97,5 +110,18 @@ describe("a call that changes something", () => {
     op.finish(removed(true));
     op.finish(removed(true));
     await Promise.all(both);
+  });
+});
+
+describe("a reader", () => {
+  const reader = callerOf("auditor", "reader");
+
+  test("may ask what changes nothing, and is denied what changes something", async () => {
+    const path = role(async () => removed(true));
+    expect(await path(callOf({ caller: reader, mutates: false }))).toEqual(removed(true));
+    const fault = await faultOf(path(callOf({ caller: reader })));
+    expect(fault).toMatchObject({ code: "denied", detail: { rule: "role" } });
+    expect(fault.message).toContain("auditor has read-only credentials");
+    expect(await path(callOf())).toEqual(removed(true));
   });
 });

@@ -8,7 +8,7 @@ import { FarhandError } from "../../../proto/farhand-error.js";
 import { atEnd } from "../../support/at-end.js";
 import { faultOf } from "../../support/fails.js";
 import { temporaryDirectory } from "../../support/temporary.js";
-import { callOf, heldOp, removed } from "./call.js";
+import { callerOf, callOf, heldOp, removed } from "./call.js";
 
 const NOW = 1_000_000;
 
@@ -139,12 +139,14 @@ describe("what was issued before the machine went down", () => {
 });
 
 describe("every request counts by itself", () => {
-  test("the same id of another caller is another request", async () => {
+  test("the same id of another caller is a conflict: it neither runs nor tells what the other was told", async () => {
     const { op, path } = setUp();
-    const both = ["alice", "bob"].map((name) => path(callOf({ caller: { name } })));
+    const alice = path(callOf({ caller: callerOf("alice") }));
+    expect(await faultOf(path(callOf({ caller: callerOf("bob") })))).toMatchObject({ code: "conflict" });
     op.finish(removed(true));
-    op.finish(removed(false));
-    expect(await Promise.all(both)).toEqual([removed(true), removed(false)]);
+    expect(await alice).toEqual(removed(true));
+    expect(await faultOf(path(callOf({ caller: callerOf("bob") })))).toMatchObject({ code: "conflict" });
+    expect(op.calls).toHaveLength(1);
   });
 
   test("what changes nothing is asked anew each time and leaves no trace", async () => {

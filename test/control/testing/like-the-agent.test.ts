@@ -13,6 +13,8 @@ import { temporaryDirectory } from "../../support/temporary.js";
 
 const MAX_PAYLOAD = 16_384;
 
+const CALLER = { name: "test", role: "operator", publicKey: "" } as const;
+
 /** The agent's own ops on real files, called without a bus. */
 const realMachine = (root: string): Machine => {
   const instanceId = randomUUID();
@@ -31,7 +33,7 @@ const realMachine = (root: string): Machine => {
   });
   const exchange = async ({ payload }: { payload: Uint8Array }) => ({
     kind: "reply" as const,
-    payload: await serve({ data: payload, maxPayload: MAX_PAYLOAD, scatter: false }, { name: "" }),
+    payload: await serve({ data: payload, maxPayload: MAX_PAYLOAD, scatter: false, caller: CALLER }),
   });
   return createFarhand({ rpc: { exchange }, workspace: "default" }).machine("box");
 };
