@@ -79,6 +79,10 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
           now,
         });
 
+  membership.trust.onChange(() => {
+    for (const publicKey of authentic.dropRevoked()) running.cancelCaller(publicKey);
+  });
+
   const serve = createServe({
     agent: { instanceId, version: VERSION },
     steps: [

@@ -35,6 +35,13 @@ export const joinFault = (thrown: unknown, { expiresMs }: Pick<JoinToken, "expir
       { cause: thrown, advice: "create a new one with farhand token create; if the clock is wrong, set it" },
     );
   }
+  if (error.code === "unauthenticated") {
+    return new FarhandError(
+      "unauthenticated",
+      `the bus refuses the join token: it was revoked, or has expired by the clock of the bus (it is ${iso(nowMs)} here)`,
+      { cause: thrown, advice: "create a new one with farhand token create; if the clock is wrong, set it" },
+    );
+  }
   return error;
 };
 

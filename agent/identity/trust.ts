@@ -27,7 +27,7 @@ export interface TrustStore {
 export interface TrustLedger extends LiveTrust {
   /** 0 while there was none. */
   readonly version: bigint;
-  /** Takes a list in; `undefined` where the bus has none. Throws on one that the authority did not sign. */
+  /** Takes a list in; `undefined` where the bus has none. Throws on one that the authority did not sign, and when there never was one. */
   accept(signed: Uint8Array | undefined): "new" | "known" | "older";
   isMachineRevoked(machine: string, publicKey: string): boolean;
 }
@@ -74,6 +74,10 @@ export const createTrust = (options: {
       return list.version;
     },
     accept(signed) {
+      // Every workspace with a machine has a list: to see none is to be kept from it.
+      if (signed === undefined && list.version === 0n) {
+        throw new FarhandError("control_unavailable", "the bus has no trust list for this workspace");
+      }
       const offered = signed === undefined ? EMPTY : readTrustList(signed, pinned);
       if (offered.version === list.version) return "known";
       if (offered.version < list.version) return "older";

@@ -3,6 +3,8 @@ import { connect as dial, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FarhandError } from "../../proto/farhand-error.js";
+import type { AuthorityKeys } from "../authority/keys.js";
+import { operatorConfig } from "../authority/server-config.js";
 import { type Child, startChild } from "./child.js";
 import type { NatsBinary } from "./nats-binary.js";
 
@@ -10,18 +12,20 @@ export interface NatsServerOptions {
   readonly binary: NatsBinary;
   readonly home: string;
   readonly port: number;
+  /** Whose credentials it takes: there is no bus without. */
+  readonly keys: AuthorityKeys;
 }
 
 const HOST = "127.0.0.1";
 const READY_MS = 15_000;
 
-const config = ({ home, port }: NatsServerOptions): string => `# Written by farhand up at every start.
+const config = async ({ home, port, keys }: NatsServerOptions): Promise<string> => `# Written by farhand up at every start.
 server_name: farhand
 listen: "${HOST}:${port}"
 pid_file: ${JSON.stringify(join(home, "nats", "nats-server.pid"))}
 jetstream { store_dir: ${JSON.stringify(join(home, "nats", "jetstream"))} }
 ping_interval: "20s"
-`;
+${await operatorConfig(keys, home)}`;
 
 /** Throws a clear line while it can still say which port and why. */
 export const checkPort = (port: number): Promise<void> =>
@@ -66,7 +70,7 @@ const lastLines = (file: string): string => {
 export const startNatsServer = async (options: NatsServerOptions): Promise<Child> => {
   const file = join(options.home, "nats", "nats-server.conf");
   const logFile = join(options.home, "logs", "nats-server.log");
-  writeFileSync(file, config(options), { mode: 0o600 });
+  writeFileSync(file, await config(options), { mode: 0o600 });
   const child = startChild(options.binary.path, ["-c", file], { logFile });
   let ended: number | string | undefined;
   void child.exited.then((how) => (ended = how));

@@ -10,10 +10,10 @@ import { createDirectory, type Directory } from "./directory.js";
 import { serveIdentity, serveSeen } from "./services.js";
 
 /** The control plane: hears which machines are there, answers for it, and issues identities. */
-export interface Plane {
+export interface Plane<A extends Authority | undefined = Authority | undefined> {
   readonly directory: Directory;
   /** Absent on a bus without credentials. */
-  readonly authority: Authority | undefined;
+  readonly authority: A;
   close(): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ const bucketOf = (kv: KV): Bucket => ({
   },
   async put(key, value, revision) {
     try {
-      await kv.update(key, value, revision);
+      await kv.put(key, value, { previousSeq: revision });
     } catch (error) {
       if (!isConflict(error)) throw error;
       throw new FarhandError("conflict", `${key} was changed by somebody else`, { cause: error });

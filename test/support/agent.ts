@@ -43,14 +43,19 @@ export interface AgentOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** A real farhand-agent process; ended with the test. Does not wait until it serves. */
+/** A real agent on a bus without credentials; ended with the test. Does not wait until it serves. */
 export const spawnAgent = (options: AgentOptions): AgentProcess => {
-  if (!existsSync(AGENT_MAIN)) throw new Error("dist is missing: run npm run build");
   const args = ["run", "--auth", "bus", "--server", options.url, "--machine", options.machine ?? "m1"];
   args.push("--workspace", options.workspace ?? "w1", "--state", options.stateDir, "--root", options.root);
-  const child: ChildProcess = spawn(process.execPath, [AGENT_MAIN, ...args, ...(options.args ?? [])], {
+  return startAgentProcess([...args, ...(options.args ?? [])], options.env);
+};
+
+/** A farhand-agent process with these arguments; ended with the test. */
+export const startAgentProcess = (args: readonly string[], env: NodeJS.ProcessEnv = {}): AgentProcess => {
+  if (!existsSync(AGENT_MAIN)) throw new Error("dist is missing: run npm run build");
+  const child: ChildProcess = spawn(process.execPath, [AGENT_MAIN, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, ...env },
   });
   const log: LogLine[] = [];
   if (child.stdout !== null)
