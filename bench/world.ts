@@ -4,13 +4,14 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } f
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import { createFarhand } from "../control/farhand.js";
 import type { Machine } from "../control/machine.js";
-import { findNatsServer } from "../control/plane/nats-binary.js";
 import { createNatsRpc } from "../control/wire/nats-rpc.js";
+import { startBus } from "./bus.js";
 
 /** Everything that is measured, in processes of their own, and how to end it. */
 export interface World {
@@ -64,6 +65,13 @@ const startSandboxAgent = async (
   return url;
 };
 
+/** Waits until a process has printed a line with this in it. */
+const firstLine = async ({ stdout }: ChildProcess, part: string): Promise<void> => {
+  if (stdout === null) throw new Error("no output");
+  for await (const line of createInterface({ input: stdout })) if (line.includes(part)) return;
+  throw new Error(`it ended without saying ${part}`);
+};
+
 export const createWorld = async (): Promise<World> => {
   const directory = mkdtempSync(join(tmpdir(), "farhand-bench-"));
   const children: ChildProcess[] = [];
@@ -77,43 +85,34 @@ export const createWorld = async (): Promise<World> => {
   };
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
-  const { path } = await findNatsServer({ home: directory, env: process.env });
-  start(path, ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", join(directory, "js")]);
-  const raw = await connect({
-    servers: url,
-    noAsyncTraces: true,
-    waitOnFirstConnect: true,
-    reconnectTimeWait: 20,
-  });
-  const echo = start(process.execPath, [here("echo.js"), url]);
-  if (echo.stdout !== null) await once(echo.stdout, "data");
+  const bus = await startBus(directory, port, start);
+  const { raw, credentials } = bus;
+  await firstLine(start(process.execPath, [here("echo.js"), url, bus.userFile]), "ready");
 
   const root = join(directory, "root");
   mkdirSync(root);
   const farhand = createFarhand({
-    rpc: createNatsRpc({ servers: [url], name: "bench" }),
+    rpc: createNatsRpc({ servers: [url], name: "bench", credentials }),
     workspace: "bench",
+    credentials,
   });
   const machine = farhand.machine("m1");
-  await machine.ping().catch(() => undefined);
-  const startedAt = performance.now();
-  const agent = start(process.execPath, [
-    here("../agent/main.js"),
-    "run",
-    "--server",
-    url,
-    "--workspace",
-    "bench",
-    "--machine",
-    "m1",
-    "--root",
-    root,
+  const [main, state] = [here("../agent/main.js"), join(directory, "state")];
+  const joined = start(process.execPath, [
+    main,
+    "join",
+    "--token-file",
+    bus.tokenFile,
     "--state",
-    join(directory, "state"),
+    state,
+    "--no-run",
   ]);
-  if (agent.stdout !== null) await once(agent.stdout, "data");
-  await machine.ping();
+  await once(joined, "exit");
+  const startedAt = performance.now();
+  const agent = start(process.execPath, [main, "run", "--root", root, "--state", state]);
+  await firstLine(agent, "serving");
   const agentReadyMs = performance.now() - startedAt;
+  await machine.ping();
   const sandboxAgentUrl = existsSync(PEER) ? await startSandboxAgent(directory, start) : undefined;
   return {
     url,
@@ -125,7 +124,7 @@ export const createWorld = async (): Promise<World> => {
     sandboxAgentUrl,
     async close() {
       await farhand.close();
-      await raw.close();
+      await bus.close();
       for (const child of children.toReversed()) {
         child.kill("SIGTERM");
         if (child.exitCode === null && child.signalCode === null) await once(child, "exit");

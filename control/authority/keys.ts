@@ -83,11 +83,14 @@ export const requireKeys = (home: string): AuthorityKeys => {
   });
 };
 
-/** The keys kept in this directory, made if there are none yet. */
-export const openKeys = (home: string): AuthorityKeys => {
+/** The keys kept in this directory, made if there are none yet; those of an operator that exists are given. */
+export const openKeys = (
+  home: string,
+  given: Partial<Pick<AuthorityKeys, "operator" | "system">> = {},
+): AuthorityKeys => {
   const kept = readKeys(home);
   if (kept !== undefined) return kept;
-  const made = createKeys();
+  const made = { ...createKeys(), ...given };
   const seeds = Object.fromEntries(Object.entries(made).map(([name, { seed }]) => [name, seed]));
   try {
     createPrivateFile(authorityPath(home), `${JSON.stringify(seeds, null, 2)}\n`);

@@ -8,6 +8,8 @@ import { report } from "./output.js";
 export interface CommonFlags {
   readonly url?: string;
   readonly workspace?: string;
+  readonly creds?: string;
+  readonly ca?: string;
   readonly json?: boolean;
 }
 
@@ -18,7 +20,12 @@ export const withFarhand = async (
 ): Promise<void> => {
   let farhand: Farhand | undefined;
   try {
-    farhand = await connect({ url: flags.url, workspace: flags.workspace });
+    farhand = await connect({
+      url: flags.url,
+      workspace: flags.workspace,
+      creds: flags.creds,
+      caFile: flags.ca,
+    });
     process.exitCode = (await use(farhand)) ?? 0;
   } catch (error) {
     process.exitCode = report(error, flags.json === true);

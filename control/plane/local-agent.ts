@@ -68,9 +68,13 @@ const joinAnew = async (authority: Authority, options: LocalAgentOptions): Promi
     const how = await startChild(process.execPath, [AGENT_MAIN, ...args], { logFile: logFile(home), env })
       .exited;
     if (how !== 0) {
-      throw new FarhandError("conflict", `the agent of this machine could not join: ${lastLine(logFile(home))}`, {
-        advice: `its log is ${logFile(home)}`,
-      });
+      throw new FarhandError(
+        "conflict",
+        `the agent of this machine could not join: ${lastLine(logFile(home))}`,
+        {
+          advice: `its log is ${logFile(home)}`,
+        },
+      );
     }
   } finally {
     rmSync(tokenFile, { force: true });

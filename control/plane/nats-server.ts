@@ -19,7 +19,11 @@ export interface NatsServerOptions {
 const HOST = "127.0.0.1";
 const READY_MS = 15_000;
 
-const config = async ({ home, port, keys }: NatsServerOptions): Promise<string> => `# Written by farhand up at every start.
+const config = async ({
+  home,
+  port,
+  keys,
+}: NatsServerOptions): Promise<string> => `# Written by farhand up at every start.
 server_name: farhand
 listen: "${HOST}:${port}"
 pid_file: ${JSON.stringify(join(home, "nats", "nats-server.pid"))}

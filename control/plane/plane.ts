@@ -9,50 +9,46 @@ import { openPlaneLink, type PlaneLink } from "../wire/plane-link.js";
 import { createDirectory, type Directory } from "./directory.js";
 import { serveIdentity, serveSeen } from "./services.js";
 
-/** The control plane: hears which machines are there, answers for it, and issues identities. */
-export interface Plane<A extends Authority | undefined = Authority | undefined> {
+/** Hears which machines are there, and answers for it. */
+export interface OpenPlane {
   readonly directory: Directory;
-  /** Absent on a bus without credentials. */
-  readonly authority: A;
   close(): Promise<void>;
 }
 
-export interface PlaneOptions extends BusPlace {
-  readonly onProblem: (error: unknown) => void;
-  /** Who issues identities here; absent on a bus without credentials. */
-  readonly identity?: PlaneIdentity | undefined;
+/** The control plane: the same, and it issues identities. */
+export interface Plane extends OpenPlane {
+  readonly authority: Authority;
 }
 
-export interface PlaneIdentity {
+export interface OpenPlaneOptions extends BusPlace {
+  readonly onProblem: (error: unknown) => void;
+}
+
+export interface PlaneOptions extends OpenPlaneOptions {
   readonly keys: AuthorityKeys;
   readonly home: string;
   readonly replicas?: number | undefined;
   readonly agentJwtMs?: number | undefined;
 }
 
-const issue = async (
-  link: PlaneLink,
-  { identity, onProblem, ...place }: PlaneOptions,
-): Promise<Authority | undefined> => {
-  if (identity === undefined) return undefined;
-  const authority = await createAuthority(link, { ...place, ...identity });
-  await reconcile(authority);
-  serveIdentity(link, authority, onProblem);
-  return authority;
+const hearPresence = (link: PlaneLink): Directory => {
+  const directory = createDirectory(() => performance.now());
+  link.hear(subjects.presenceOfAll, (subject, data) => {
+    const ref = parseSubject(subject);
+    if (ref !== undefined) directory.hear(formatMachineRef(ref), Presence.decode(data));
+  });
+  return directory;
 };
 
 export const startPlane = async (options: PlaneOptions): Promise<Plane> => {
-  const { identity, onProblem } = options;
-  const user = identity === undefined ? undefined : createPlaneUser(identity.keys, Date.now());
-  const link = await openPlaneLink({ ...options, user, onProblem });
+  const { keys, onProblem } = options;
+  const link = await openPlaneLink({ ...options, user: createPlaneUser(keys, Date.now()) });
   try {
-    const directory = createDirectory(() => performance.now());
-    link.hear(subjects.presenceOfAll, (subject, data) => {
-      const ref = parseSubject(subject);
-      if (ref !== undefined) directory.hear(formatMachineRef(ref), Presence.decode(data));
-    });
-    serveSeen(link, { directory, isOpenBus: identity === undefined });
-    const authority = await issue(link, options);
+    const directory = hearPresence(link);
+    const authority = await createAuthority(link, options);
+    await reconcile(authority);
+    serveSeen(link, { directory, inboxes: ["_INBOX_control"] });
+    serveIdentity(link, authority, onProblem);
     // Whoever asks after this is answered.
     await link.flush();
     return { directory, authority, close: () => link.close() };
@@ -60,4 +56,13 @@ export const startPlane = async (options: PlaneOptions): Promise<Plane> => {
     await link.close();
     throw error;
   }
+};
+
+/** On a bus without credentials of ours, where nobody can join and everybody listens where he likes. */
+export const startOpenPlane = async (options: OpenPlaneOptions): Promise<OpenPlane> => {
+  const link = await openPlaneLink(options);
+  const directory = hearPresence(link);
+  serveSeen(link, { directory, inboxes: ["_INBOX_control", "_INBOX"] });
+  await link.flush();
+  return { directory, close: () => link.close() };
 };

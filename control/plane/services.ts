@@ -42,11 +42,10 @@ const outcomeOf = async (
 
 export const serveSeen = (
   link: PlaneLink,
-  { directory, isOpenBus }: { directory: Directory; isOpenBus: boolean },
+  { directory, inboxes }: { directory: Directory; inboxes: readonly string[] },
 ): void => {
-  const prefixes = ["_INBOX_control", ...(isOpenBus ? ["_INBOX"] : [])];
   link.answer(subjects.seenOfAll, (request) => {
-    if (!prefixes.some((prefix) => isWithin(request.reply, prefix))) return undefined;
+    if (!inboxes.some((prefix) => isWithin(request.reply, prefix))) return undefined;
     const { machine } = SeenQuery.decode(request.data);
     const seen = directory.seen(formatMachineRef({ workspace: workspaceOf(request), machine }));
     return SeenReply.encode({

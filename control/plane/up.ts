@@ -6,13 +6,7 @@ import { AGENT_EXIT } from "../../proto/limits.js";
 import { formatMachineRef } from "../../proto/subjects.js";
 import { openKeys } from "../authority/keys.js";
 import { removeContext, writeContext } from "../context.js";
-import {
-  joinLocalAgent,
-  LOCAL,
-  localCredentials,
-  startLocalAgent,
-  waitForAgent,
-} from "./local-agent.js";
+import { joinLocalAgent, LOCAL, localCredentials, startLocalAgent, waitForAgent } from "./local-agent.js";
 import { findNatsServer } from "./nats-binary.js";
 import { checkPort, startNatsServer } from "./nats-server.js";
 import { startPlane } from "./plane.js";
@@ -87,7 +81,8 @@ export const up = async ({ home, port, natsServer, root, env, say }: UpOptions):
     undo.push(() => bus.stop());
     const plane = await startPlane({
       servers: [url],
-      identity: { keys, home },
+      keys,
+      home,
       onProblem: (error) => say(`control plane: ${FarhandError.from(error).message}`),
     });
     undo.push(() => plane.close());

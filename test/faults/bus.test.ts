@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createFarhand } from "../../control/farhand.js";
 import { createNatsRpc } from "../../control/wire/nats-rpc.js";
-import { startPlane } from "../../control/plane/plane.js";
+import { startOpenPlane } from "../../control/plane/plane.js";
 import { connectTo, startPair } from "../support/agent.js";
 import { atEnd } from "../support/at-end.js";
 import { faultOf } from "../support/fails.js";
@@ -40,7 +40,7 @@ test("a machine that nobody has heard of is offline, never not found", async () 
 
 test("a machine that was there a moment ago is reconnecting; one that said goodbye is offline", async () => {
   const { server, agent, machine, restartAgent } = await startPair();
-  const plane = await startPlane({
+  const plane = await startOpenPlane({
     servers: [server.url],
     onProblem: (error) => expect(error).toBeUndefined(),
   });

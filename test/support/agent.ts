@@ -51,18 +51,24 @@ export const spawnAgent = (options: AgentOptions): AgentProcess => {
 };
 
 /** A farhand-agent process with these arguments; ended with the test. */
-export const startAgentProcess = (args: readonly string[], env: NodeJS.ProcessEnv = {}): AgentProcess => {
+export const startAgentProcess = (
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  stdin?: string,
+): AgentProcess => {
   if (!existsSync(AGENT_MAIN)) throw new Error("dist is missing: run npm run build");
   const child: ChildProcess = spawn(process.execPath, [AGENT_MAIN, ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });
+  child.stdin?.end(stdin);
   const log: LogLine[] = [];
   if (child.stdout !== null)
     createInterface({ input: child.stdout }).on("line", (line) => log.push(JSON.parse(line)));
   let stderr = "";
   child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const exited = once(child, "exit").then(([code, signal]: unknown[]) =>
+  // Not "exit": by then its last words may not have been read yet.
+  const exited = once(child, "close").then(([code, signal]: unknown[]) =>
     typeof code === "number" ? code : String(signal),
   );
   const kill = async (signal: NodeJS.Signals = "SIGKILL"): Promise<void> => {

@@ -139,11 +139,12 @@ export const startOperatorBus = async (
   const plane = await startPlane({
     servers: [url],
     onProblem: () => undefined,
-    identity: { keys, home, agentJwtMs: options.agentJwtMs },
+    keys,
+    home,
+    agentJwtMs: options.agentJwtMs,
   });
   atEnd(() => plane.close());
   const { authority } = plane;
-  if (authority === undefined) throw new Error("a plane without its authority");
   const token: OperatorBus["token"] = async ({ workspace = "w1", machine, expiresInMs } = {}) =>
     (await createToken(authority, { workspace, machine, expiresInMs, servers: [url] })).text;
   return {

@@ -1,12 +1,19 @@
 import type { Command } from "commander";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FarhandError } from "../../../proto/farhand-error.js";
+import { farhandHome } from "../../../proto/home.js";
+import { type AuthorityKeys, requireKeys } from "../../authority/keys.js";
 import { resolveContext } from "../../context.js";
-import type { Plane } from "../../plane/plane.js";
+import type { OpenPlane } from "../../plane/plane.js";
 import { inert, report, say, sayJson, warn } from "../output.js";
+import { numberOf } from "../session.js";
 
 interface Flags {
   url?: string;
+  home?: string;
+  ca?: string;
+  replicas?: string;
+  open?: boolean;
   json?: boolean;
 }
 
@@ -18,14 +25,41 @@ const isBadAddress = (error: unknown): boolean =>
 
 const messageOf = (error: unknown): string => inert(FarhandError.from(error).message);
 
+interface Settings {
+  readonly url: string;
+  readonly caFile: string | undefined;
+  readonly home: string;
+  /** Absent on a bus without credentials of ours. */
+  readonly keys: AuthorityKeys | undefined;
+  readonly replicas: number | undefined;
+}
+
+const settingsOf = (flags: Flags): Settings => {
+  const home = flags.home ?? farhandHome(process.env);
+  const { url, caFile } = resolveContext({ url: flags.url, caFile: flags.ca }, process.env);
+  return {
+    url,
+    caFile,
+    home,
+    keys: flags.open === true ? undefined : requireKeys(home),
+    replicas: numberOf("--replicas", flags.replicas),
+  };
+};
+
 /** Starts the plane as soon as the bus is there; says why it waits, once per reason. */
-const startWhenReachable = async (url: string, signal: AbortSignal): Promise<Plane | undefined> => {
-  const { startPlane } = await import("../../plane/plane.js");
-  const servers = url.split(",");
+const startWhenReachable = async (
+  { url, caFile, home, keys, replicas }: Settings,
+  signal: AbortSignal,
+): Promise<OpenPlane | undefined> => {
+  const { startOpenPlane, startPlane } = await import("../../plane/plane.js");
+  const onProblem = (error: unknown): void => warn(`farhand: ${messageOf(error)}`);
+  const place = { servers: url.split(","), caFile, onProblem };
   let lastReason = "";
   while (!signal.aborted) {
     try {
-      return await startPlane({ servers, onProblem: (error) => warn(`farhand: ${messageOf(error)}`) });
+      return await (keys === undefined
+        ? startOpenPlane(place)
+        : startPlane({ ...place, keys, home, replicas }));
     } catch (error) {
       if (isBadAddress(error))
         throw new FarhandError("invalid", `${JSON.stringify(url)} is not the address of a nats-server`, {
@@ -41,7 +75,8 @@ const startWhenReachable = async (url: string, signal: AbortSignal): Promise<Pla
 };
 
 const run = async (flags: Flags): Promise<number> => {
-  const { url } = resolveContext({ url: flags.url }, process.env);
+  const settings = settingsOf(flags);
+  const { url, keys } = settings;
   const stop = new AbortController();
   const stopped = new Promise<undefined>((resolve) =>
     stop.signal.addEventListener("abort", () => resolve(undefined), { once: true }),
@@ -49,9 +84,9 @@ const run = async (flags: Flags): Promise<number> => {
   process.on("SIGINT", () => stop.abort());
   process.on("SIGTERM", () => stop.abort());
   // A dial that hangs must not hold up a stop.
-  const plane = await Promise.race([startWhenReachable(url, stop.signal), stopped]);
+  const plane = await Promise.race([startWhenReachable(settings, stop.signal), stopped]);
   if (plane === undefined) return 0;
-  if (flags.json === true) sayJson({ url, pid: process.pid });
+  if (flags.json === true) sayJson({ url, pid: process.pid, issuesIdentities: keys !== undefined });
   else say(`the control plane serves on ${inert(url)}; Ctrl-C stops it`);
   await stopped;
   await plane.close();
@@ -64,6 +99,7 @@ export const addPlane = (program: Command): void => {
     .command("plane")
     .description("run the control plane alone, on a bus that runs elsewhere")
     .option("--url <url>", "nats-server to use, several with commas (FARHAND_URL)")
+    .option("--home <dir>", "data directory with the authority (FARHAND_HOME)")
     .option("--json", "print one JSON object when it serves")
     .addHelpText(
       "after",
