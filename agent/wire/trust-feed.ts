@@ -39,7 +39,7 @@ export const followTrust = (options: {
   const unsubscribe = link.subscribe(subjects.trust(workspace), {}, ({ data }) => accept(data, "heard"));
 
   const refresh = async (): Promise<void> => {
-    const backoff = createBackoff({ minMs: 250, maxMs: 10_000 });
+    const backoff = createBackoff({ minMs: 250, maxMs: 2_000 });
     for (let hasFailed = false; !stopping.signal.aborted; hasFailed = true) {
       try {
         return accept(await link.lookUp(TRUST_BUCKET, workspace, ASK_MS), "asked");

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createToken, revokeToken } from "../../../control/authority/tokens.js";
@@ -6,17 +6,27 @@ import { FAULTS } from "../../../proto/faults.js";
 import { formatJoinToken, parseJoinToken } from "../../../proto/join-token.js";
 import { AGENT_EXIT } from "../../../proto/limits.js";
 import { signingKeyFromSeed } from "../../../proto/nkey.js";
-import { serving } from "../../support/agent.js";
+import { type AgentProcess, serving } from "../../support/agent.js";
 import { shared } from "../../support/at-end.js";
+import { faultOf } from "../../support/fails.js";
 import { machineFor } from "../../support/joined.js";
 import { freePort } from "../../support/nats-server.js";
 import { agentOf, connectAs, startOperatorBus } from "../../support/operator.js";
-import { until } from "../../support/until.js";
-import { newPlace, processesThatShow } from "./place.js";
+import { newPlace, type Place, processesThatShow } from "./joined.js";
+import { startRecorder } from "./recorder.js";
 
 const bus = shared(() => startOperatorBus());
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+const identityFile = ({ stateDir }: Place): string => join(stateDir, "identity.json");
+
+/** Joins with the token in a file. */
+const joinWith = (place: Place, token: string, args: readonly string[] = []): AgentProcess => {
+  const file = `${place.root}.token`;
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  return place.join(["--token-file", file, ...args]);
+};
 
 /** A part of the token that is in no other. */
 const secretOf = (token: string): string => token.slice(-60);
@@ -25,7 +35,7 @@ describe("a machine joins with one string and serves", () => {
   test("which it reads from a file, and its files are its owner's alone", async () => {
     const place = newPlace();
     const token = await bus().token({ machine: "from-file" });
-    const agent = place.joinWith(token);
+    const agent = joinWith(place, token);
     await serving(agent);
     expect(agent.stderr()).toBe("farhand-agent: joined as w1/from-file\n");
     const machine = machineFor(bus(), await bus().control(), "from-file");
@@ -37,15 +47,14 @@ describe("a machine joins with one string and serves", () => {
     });
     expect(processesThatShow(secretOf(token))).toEqual([]);
     expect(modeOf(place.stateDir)).toBe("700");
-    expect(modeOf(place.identityFile)).toBe("600");
+    expect(modeOf(identityFile(place))).toBe("600");
     expect(readdirSync(place.stateDir).filter((file) => file.endsWith(".tmp"))).toEqual([]);
   });
 
   test("which it reads from standard input", async () => {
     const place = newPlace();
-    place.joinFromStdin(await bus().token(), ["--name", "from-stdin"]);
+    await serving(place.join(["--name", "from-stdin", "--token-file", "-"], await bus().token()));
     const machine = machineFor(bus(), await bus().control(), "from-stdin");
-    await until("it answers", () => machine.ping({ timeoutMs: 500 }));
     expect((await machine.commands.run("pwd")).stdout).toBe(`${place.root}\n`);
   });
 
@@ -76,7 +85,7 @@ test("of the machine's key only the public half crosses the bus", async () => {
   });
   await owner.flush();
   const place = newPlace();
-  await serving(place.joinWith(await bus().token(), ["--name", "watched"]));
+  await serving(joinWith(place, await bus().token(), ["--name", "watched"]));
   await machineFor(bus(), await bus().control(), "watched").ping();
   await owner.flush();
   const { seed } = place.identity();
@@ -87,16 +96,27 @@ test("of the machine's key only the public half crosses the bus", async () => {
   expect(traffic).not.toContain(seed.slice(4, -4));
 });
 
+test("a machine sends its seed nowhere, not even where nobody on the bus could see it", async () => {
+  const { url, recorded } = await startRecorder(bus().server.port);
+  const { text } = await createToken(bus().authority, { workspace: "w1", servers: [url] });
+  const place = newPlace();
+  await serving(joinWith(place, text, ["--name", "recorded"]));
+  const { seed } = place.identity();
+  const traffic = recorded().toString("latin1");
+  expect(traffic).toContain(signingKeyFromSeed(seed).publicKey);
+  expect(traffic).not.toContain(seed.slice(4, -4));
+});
+
 test("an identity that others may read is refused", async () => {
   const place = newPlace();
-  expect(await place.joinWith(await bus().token(), ["--name", "open", "--no-run"]).exited).toBe(0);
-  chmodSync(place.identityFile, 0o644);
+  expect(await joinWith(place, await bus().token(), ["--name", "open", "--no-run"]).exited).toBe(0);
+  chmodSync(identityFile(place), 0o644);
   const agent = place.run();
   expect(await agent.exited).toBe(FAULTS.denied.exit);
   expect(agent.stderr()).toMatch(
     /^farhand-agent: \S+identity\.json can be read by others \(mode 644\)\n .*chmod 600/,
   );
-  chmodSync(place.identityFile, 0o600);
+  chmodSync(identityFile(place), 0o600);
   await serving(place.run());
 });
 
@@ -106,10 +126,27 @@ test("without an identity the agent does not run, and says how to join", async (
   expect(agent.stderr()).toMatch(/^farhand-agent: .*has not joined a workspace yet.*\n .*farhand-agent join/);
 });
 
+test("who the machine is cannot be changed on the command line", async () => {
+  const place = newPlace();
+  expect(await joinWith(place, await bus().token(), ["--name", "fixed", "--no-run"]).exited).toBe(0);
+  const agent = place.run(["--machine", "other", "--server", "nats://elsewhere:4222"]);
+  expect(await agent.exited).toBe(FAULTS.invalid.exit);
+  expect(agent.stderr()).toContain("joined as w1/fixed");
+  expect(agent.stderr()).toContain("which servers, machine cannot change");
+});
+
+test("a caller of another workspace cannot command a machine that joined", async () => {
+  const place = newPlace();
+  await serving(joinWith(place, await bus().token(), ["--name", "ours"]));
+  const stranger = machineFor(bus(), await bus().control({ workspace: "w2" }), "w1/ours");
+  expect((await faultOf(stranger.files.write("crossed", "x", { timeoutMs: 500 }))).ran).not.toBe("yes");
+  expect(existsSync(join(place.root, "crossed"))).toBe(false);
+});
+
 describe("a machine that has joined already", () => {
   test("joins again with --force only, which says what it replaces and inherits nothing", async () => {
     const place = newPlace();
-    const first = place.joinWith(await bus().token(), ["--name", "again"]);
+    const first = joinWith(place, await bus().token(), ["--name", "again"]);
     await serving(first);
     const before = place.identity();
     const credentials = await bus().control();
@@ -119,14 +156,14 @@ describe("a machine that has joined already", () => {
     await first.kill("SIGTERM");
 
     const token = await bus().token({ machine: "again" });
-    const refused = place.joinWith(token);
+    const refused = joinWith(place, token);
     expect(await refused.exited).toBe(AGENT_EXIT.alreadyRunning);
     const joined = `w1/again (joined at ${new Date(before.joinedMs).toISOString()})`;
     expect(refused.stderr()).toContain(`joined already, as ${joined}`);
     expect(refused.stderr()).toContain("--force");
     expect(place.identity()).toEqual(before);
 
-    const forced = place.joinWith(token, ["--force"]);
+    const forced = joinWith(place, token, ["--force"]);
     await serving(forced);
     expect(forced.stderr()).toContain(`replacing ${joined}`);
     const after = machineFor(bus(), credentials, "again");
@@ -145,11 +182,11 @@ describe("a machine that has joined already", () => {
 
   test("keeps its identity when a join with --force fails", async () => {
     const place = newPlace();
-    expect(await place.joinWith(await bus().token(), ["--name", "kept", "--no-run"]).exited).toBe(0);
+    expect(await joinWith(place, await bus().token(), ["--name", "kept", "--no-run"]).exited).toBe(0);
     const before = place.identity();
     const { id, text } = await createToken(bus().authority, { workspace: "w1", servers: [bus().url] });
     await revokeToken(bus().authority, id);
-    const forced = place.joinWith(text, ["--name", "kept", "--force"]);
+    const forced = joinWith(place, text, ["--name", "kept", "--force"]);
     expect(await forced.exited).toBe(FAULTS.unauthenticated.exit);
     expect(place.identity()).toEqual(before);
     await serving(place.run());
@@ -157,11 +194,11 @@ describe("a machine that has joined already", () => {
 
   test("is not joined again under its feet while it serves", async () => {
     const place = newPlace();
-    const agent = place.joinWith(await bus().token(), ["--name", "busy"]);
+    const agent = joinWith(place, await bus().token(), ["--name", "busy"]);
     await serving(agent);
     const before = place.identity();
     const token = await bus().token({ machine: "busy" });
-    const forced = place.joinWith(token, ["--force"]);
+    const forced = joinWith(place, token, ["--force"]);
     expect(await forced.exited).toBe(AGENT_EXIT.alreadyRunning);
     expect(forced.stderr()).toContain(`pid ${agent.pid}`);
     expect(place.identity()).toEqual(before);
@@ -183,7 +220,7 @@ const revoked = async (): Promise<string> => {
 
 const used = async (): Promise<string> => {
   const token = await bus().token();
-  await newPlace().joinWith(token, ["--no-run", "--name", "first"]).exited;
+  await joinWith(newPlace(), token, ["--no-run", "--name", "first"]).exited;
   return token;
 };
 
@@ -214,14 +251,14 @@ describe("a token is refused in one sentence, and nothing half-enrolled remains,
     ["names no server that is there", withoutServer, /no server can be reached at nats:\/\/127\.0\.0\.1:\d+/],
   ])("%s", async (_what, make, says) => {
     const place = newPlace();
-    const agent = place.joinWith(await make(), ["--name", "late"]);
+    const agent = joinWith(place, await make(), ["--name", "late"]);
     expect(await agent.exited).not.toBe(AGENT_EXIT.ok);
     const [sentence = "", advice = "", ...rest] = agent.stderr().trimEnd().split("\n");
     expect(sentence).toMatch(/^farhand-agent: /);
     expect(sentence).toMatch(says);
     expect(advice).toMatch(/^ {2}\S/);
     expect(rest).toEqual([]);
-    expect(place.hasIdentity()).toBe(false);
+    expect(existsSync(identityFile(place))).toBe(false);
     expect((await bus().authority.records.machines.get("w1.late")).record).toBeUndefined();
   });
 });
