@@ -188,6 +188,8 @@ export const startAgent = async ({ config, log, now = Date.now }: AgentOptions):
       `this machine, ${config.workspace}/${config.machine}, was revoked: it stops, and ends what runs. ` +
         "To join again, get a token (farhand token create) and run farhand-agent join --force <token>.",
     );
+    // Before the bus cuts the connection.
+    presence?.goodbye();
     stopServing();
     running.cancelAll();
     void stop(AGENT_EXIT.revoked);

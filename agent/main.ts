@@ -24,7 +24,7 @@ const join = async (token: string | undefined, flags: JoinFlags & RunFlags & { r
 const fail = (thrown: unknown): number => {
   const error = FarhandError.from(thrown);
   process.stderr.write(`farhand-agent: ${error.message}\n  ${error.advice}\n`);
-  if (error.code === "conflict") return AGENT_EXIT.alreadyRunning;
+  if (error.code === "conflict" && "pid" in error.detail) return AGENT_EXIT.alreadyRunning;
   return FAULTS[error.code].exit;
 };
 

@@ -1,5 +1,6 @@
 import { cpus, release, totalmem } from "node:os";
 import { benchFootprint } from "./footprint.js";
+import { benchIdentity } from "./identity.js";
 import { benchPing } from "./ping.js";
 import { markdown, type Row } from "./report.js";
 import { benchRun } from "./run.js";
@@ -9,6 +10,7 @@ const SECTIONS: Readonly<Record<string, (world: World) => Promise<Row[]>>> = {
   footprint: benchFootprint,
   ping: benchPing,
   run: benchRun,
+  identity: benchIdentity,
 };
 
 const asked = process.argv.slice(2);

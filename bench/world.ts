@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { NatsConnection } from "@nats-io/transport-node";
+import type { Authority } from "../control/authority/authority.js";
 import { createFarhand } from "../control/farhand.js";
 import type { Machine } from "../control/machine.js";
 import { createNatsRpc } from "../control/wire/nats-rpc.js";
@@ -18,6 +19,7 @@ export interface World {
   readonly url: string;
   readonly root: string;
   readonly raw: NatsConnection;
+  readonly authority: Authority;
   readonly machine: Machine;
   readonly agentPid: number;
   /** From the start of the agent's process to its first answer. */
@@ -118,6 +120,7 @@ export const createWorld = async (): Promise<World> => {
     url,
     root,
     raw,
+    authority: bus.authority,
     machine,
     agentPid: agent.pid ?? 0,
     agentReadyMs,

@@ -25,38 +25,69 @@ const service = (name: string): string => services().get(name) ?? "";
 const commandOf = (text: string): string[] =>
   z.array(z.string()).parse(JSON.parse(/^ {4}command: (\[[^\]]*\])/m.exec(text)?.[1] ?? "[]"));
 
-const help = (program: string, command: string): string => {
+const help = (program: string, command: readonly string[]): string => {
   const main = MAINS[program];
   if (main === undefined) throw new Error(`${program} is no program of ours`);
   if (!existsSync(join(root, main))) throw new Error("dist is missing: run npm run build");
-  return execFileSync(process.execPath, [join(root, main), command, "--help"], { encoding: "utf8" });
+  return execFileSync(process.execPath, [join(root, main), ...command, "--help"], { encoding: "utf8" });
 };
 
-test("the services are a bus, the control plane and an agent", () => {
-  expect([...services().keys()]).toEqual(["nats", "control", "agent"]);
+/** Every call of one of our programs in the file, as words. */
+const calls = (): string[][] => {
+  const inScripts = [...read("docker-compose.yml").matchAll(/^ {8}.*?\b(farhand(?:-agent)? [^>\n]*)/gm)];
+  const scripted = inScripts.flatMap(([, line = ""]) =>
+    line.split("|| ").map((part) => part.trim().split(/\s+/)),
+  );
+  const lists = [...services().values()].map(commandOf).filter(([program = ""]) => program in MAINS);
+  return [...scripted, ...lists].filter(([program = ""]) => program in MAINS);
+};
+
+test("the services are the keys, a bus, the control plane, a token and an agent", () => {
+  expect([...services().keys()]).toEqual(["keys", "nats", "control", "token", "agent"]);
 });
 
-test.each(["control", "agent"])("%s is started with a command and options that exist", (name) => {
-  const [program = "", command = "", ...words] = commandOf(service(name));
-  const text = help(program, command);
-  expect(text).toContain(`Usage: ${program} ${command} `);
-  for (const option of words.filter((word) => word.startsWith("-"))) {
-    expect(text).toMatch(new RegExp(`^ +(-\\w, )?${option}[ ,]`, "m"));
+test("every command of ours exists, with every option that it is given", () => {
+  const found = calls();
+  expect(
+    found
+      .map((words) =>
+        words
+          .filter((word) => !word.startsWith("-"))
+          .slice(0, 2)
+          .join(" "),
+      )
+      .toSorted(),
+  ).toEqual([
+    "farhand authority",
+    "farhand authority",
+    "farhand creds",
+    "farhand plane",
+    "farhand token",
+    "farhand-agent join",
+    "farhand-agent run",
+  ]);
+  for (const [program = "", ...words] of found) {
+    const groups = new Set(["authority", "creds", "token"]);
+    const name = words.slice(0, groups.has(words[0] ?? "") ? 2 : 1);
+    const text = help(program, name);
+    expect(text).toContain(`Usage: ${program} ${name.join(" ")} `);
+    for (const option of words.filter((word) => word.startsWith("-"))) {
+      expect(text).toMatch(new RegExp(`^ +(-\\w, )?${option}[ ,]`, "m"));
+    }
   }
 });
 
-test.each(["control", "agent"])("%s finds the bus by a variable that its command reads", (name) => {
-  const [program = "", command = ""] = commandOf(service(name));
-  const variables = [...service(name).matchAll(/^ {6}(FARHAND_\w+): /gm)].map(([, variable]) => variable);
-  expect(variables).toEqual(["FARHAND_URL"]);
-  expect(help(program, command)).toContain("FARHAND_URL");
-  expect(service(name)).toContain("FARHAND_URL: nats://nats:4222\n");
+test("what talks to the bus finds it by a variable that it reads", () => {
+  for (const name of ["control", "token"]) expect(service(name)).toContain("FARHAND_URL: nats://nats:4222\n");
+  expect(help("farhand", ["plane"])).toContain("FARHAND_URL");
+  expect(help("farhand", ["token", "create"])).toContain("FARHAND_URL");
 });
 
 test("the bus is new enough, keeps its data, and is published on loopback only", () => {
   const [, major, minor] = /image: nats:(\d+)\.(\d+)/.exec(service("nats")) ?? [];
   expect(Number(major) * 100 + Number(minor)).toBeGreaterThanOrEqual(211);
-  expect(commandOf(service("nats"))).toEqual(["nats-server", "--jetstream", "--store_dir", "/data"]);
+  expect(commandOf(service("nats"))).toEqual(["nats-server", "-c", "/bootstrap/farhand.conf"]);
+  expect(service("keys")).toContain('jetstream { store_dir: "/data" }');
   expect(service("nats")).toContain("- bus:/data\n");
   const ports = [...read("docker-compose.yml").matchAll(/^ {6}- "(.*:\d+)"$/gm)].map(([, port]) => port);
   expect(ports).toEqual(["127.0.0.1:${FARHAND_PORT:-4222}:4222"]);
@@ -65,8 +96,7 @@ test("the bus is new enough, keeps its data, and is published on loopback only",
 test("the agent keeps its state, may finish its work at a stop, and is not started again by itself", () => {
   const home = /FARHAND_HOME=(\S+)/.exec(read("Dockerfile"))?.[1];
   expect(service("agent")).toContain(`- agent:${home}\n`);
-  const words = commandOf(service("agent"));
-  const drainMs = Number(words[words.indexOf("--drain-grace-ms") + 1]);
+  const drainMs = Number(/--drain-grace-ms (\d+)/.exec(service("agent"))?.[1]);
   const graceMs = Number(/stop_grace_period: (\d+)s/.exec(service("agent"))?.[1]) * 1000;
   expect(graceMs).toBeGreaterThan(drainMs);
   expect(service("agent")).toContain('restart: "no"\n');
@@ -75,7 +105,8 @@ test("the agent keeps its state, may finish its work at a stop, and is not start
 test("every volume that a service uses is declared", () => {
   const declared = [...(read("docker-compose.yml").split(/^volumes:\n/m)[1] ?? "").matchAll(/^ {2}(\w+):/gm)];
   const used = [...read("docker-compose.yml").matchAll(/^ {6}- (\w+):\/\S+$/gm)];
-  const names = (matches: RegExpExecArray[]): string[] => matches.map(([, name = ""]) => name).toSorted();
+  const names = (matches: RegExpExecArray[]): string[] =>
+    [...new Set(matches.map(([, name = ""]) => name))].toSorted();
   expect(names(declared)).toEqual(names(used));
 });
 

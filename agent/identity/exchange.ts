@@ -1,6 +1,12 @@
 import { readCertificate } from "../../proto/certificate.js";
 import { FarhandError } from "../../proto/farhand-error.js";
-import { Enrolment, RedeemReply, RedeemRequest, RenewReply, RenewRequest } from "../../proto/gen/identity.js";
+import {
+  type Enrolment,
+  RedeemReply,
+  RedeemRequest,
+  RenewReply,
+  RenewRequest,
+} from "../../proto/gen/identity.js";
 import { redeemText, renewText } from "../../proto/identity.js";
 import type { SigningKey } from "../../proto/nkey.js";
 import type { MachineRef } from "../../proto/subjects.js";

@@ -7,6 +7,6 @@ export const openTrustStore = (root: RootDatabase) => {
   const db: Database<Buffer, string> = root.openDB({ name: "trust", encoding: "binary" });
   return {
     read: (): Uint8Array | undefined => db.get(KEY),
-    write: (signed: Uint8Array): void => void db.putSync(KEY, Buffer.from(signed)),
+    write: (signed: Uint8Array): void => db.putSync(KEY, Buffer.from(signed)),
   };
 };

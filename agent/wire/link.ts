@@ -117,15 +117,13 @@ export const openLink = async (options: LinkOptions): Promise<Link> => {
 
   /** The client library would go on trying with what was refused, and too often. */
   const replaceRefused = async (refused: Connection): Promise<void> => {
+    const isFirstWord = open.delete(refused);
     await refused.nc.close();
-    if (refused !== current || closing.signal.aborted) return;
+    if (!isFirstWord || refused !== current || closing.signal.aborted) return;
     lost();
-    try {
-      current = await connectUntil(true);
-    } catch {
-      // The link was closed meanwhile.
-      return;
-    }
+    const next = await connectUntil(true).catch(() => undefined);
+    if (next === undefined || closing.signal.aborted) return next?.close();
+    current = next;
     for (const topic of topics) topic.end = current.hear(topic);
     back();
   };

@@ -17,12 +17,16 @@ const currentAccountJwt = async (keys: AuthorityKeys, home: string): Promise<str
 };
 
 /** The lines of a nats-server configuration that put it under this authority. */
-export const operatorConfig = async (keys: AuthorityKeys, home: string): Promise<string> => `
+export const operatorConfig = async (
+  keys: AuthorityKeys,
+  home: string,
+  resolverDir: string = join(home, "nats", "accounts"),
+): Promise<string> => `
 operator: ${await operatorJwt(keys)}
 system_account: ${keys.system.publicKey}
 resolver: {
   type: full
-  dir: ${JSON.stringify(join(home, "nats", "accounts"))}
+  dir: ${JSON.stringify(resolverDir)}
   allow_delete: true
   interval: "2m"
   timeout: "1.9s"

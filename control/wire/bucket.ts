@@ -32,26 +32,37 @@ const WRONG_LAST_SEQUENCE: ReadonlySet<number> = new Set([10071, 10164]);
 const isConflict = (error: unknown): boolean =>
   error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.has(error.code);
 
-const bucketOf = (kv: KV): Bucket => ({
-  async get(key) {
-    const entry = await kv.get(key);
-    if (entry === null) return { key, value: undefined, revision: 0 };
-    return { key, value: entry.operation === "PUT" ? entry.value : undefined, revision: entry.revision };
-  },
-  async put(key, value, revision) {
-    try {
-      await kv.put(key, value, { previousSeq: revision });
-    } catch (error) {
-      if (!isConflict(error)) throw error;
+/** What a bucket does, with the two faults that it can have. */
+const guarded = async <T>(key: string, act: () => Promise<T>): Promise<T> => {
+  try {
+    return await act();
+  } catch (error) {
+    if (isConflict(error))
       throw new FarhandError("conflict", `${key} was changed by somebody else`, { cause: error });
-    }
-  },
-  async list(filter = ">") {
-    const entries: Entry[] = [];
-    for await (const { key, value, revision, operation } of await kv.history({ key: filter }))
-      if (operation === "PUT") entries.push({ key, value, revision });
-    return entries;
-  },
+    const why = error instanceof Error ? error.message : String(error);
+    throw new FarhandError("control_unavailable", `the records on the bus cannot be reached: ${why}`, {
+      ran: "maybe",
+      cause: error,
+    });
+  }
+};
+
+const bucketOf = (kv: KV): Bucket => ({
+  get: (key) =>
+    guarded(key, async () => {
+      const entry = await kv.get(key);
+      if (entry === null) return { key, value: undefined, revision: 0 };
+      return { key, value: entry.operation === "PUT" ? entry.value : undefined, revision: entry.revision };
+    }),
+  put: (key, value, revision) =>
+    guarded(key, async () => void (await kv.put(key, value, { previousSeq: revision }))),
+  list: (filter = ">") =>
+    guarded(filter, async () => {
+      const entries: Entry[] = [];
+      for await (const { key, value, revision, operation } of await kv.history({ key: filter }))
+        if (operation === "PUT") entries.push({ key, value, revision });
+      return entries;
+    }),
 });
 
 /** Opens a bucket, made if there is none yet. */

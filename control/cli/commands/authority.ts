@@ -71,13 +71,15 @@ const addConfig = (authority: Command): void => {
   authority
     .command("config")
     .description("print the lines that put a nats-server under this authority")
-    .action((_flags: unknown, command: Command) =>
-      guarded(command.optsWithGlobals(), async () => {
+    .option("--resolver-dir <dir>", "where the server keeps accounts (default: FARHAND_HOME/nats/accounts)")
+    .action((_flags: unknown, command: Command) => {
+      const flags: CommonFlags & { resolverDir?: string } = command.optsWithGlobals();
+      return guarded(flags, async () => {
         const { operatorConfig } = await import("../../authority/server-config.js");
         const home = farhandHome(process.env);
-        say((await operatorConfig(requireKeys(home), home)).trim());
-      }),
-    );
+        say((await operatorConfig(requireKeys(home), home, flags.resolverDir)).trim());
+      });
+    });
 };
 
 const addPush = (authority: Command): void => {

@@ -81,7 +81,7 @@ test("of the machine's key only the public half crosses the bus", async () => {
   const seen: string[] = [];
   owner.subscribe(">", {
     callback: (_error, { subject, data, headers }) =>
-      void seen.push([subject, Buffer.from(data).toString("latin1"), String(headers ?? "")].join("\n")),
+      void seen.push(`${subject}\n${Buffer.from(data).toString("latin1")}\n${headers?.toString() ?? ""}`),
   });
   await owner.flush();
   const place = newPlace();
@@ -157,7 +157,7 @@ describe("a machine that has joined already", () => {
 
     const token = await bus().token({ machine: "again" });
     const refused = joinWith(place, token);
-    expect(await refused.exited).toBe(AGENT_EXIT.alreadyRunning);
+    expect(await refused.exited).toBe(FAULTS.conflict.exit);
     const joined = `w1/again (joined at ${new Date(before.joinedMs).toISOString()})`;
     expect(refused.stderr()).toContain(`joined already, as ${joined}`);
     expect(refused.stderr()).toContain("--force");

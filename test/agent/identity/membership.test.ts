@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { revokeCredential, revokeMachine } from "../../../control/authority/revoke.js";
 import { readCertificate } from "../../../proto/certificate.js";
 import { SignedTrustList, TrustList } from "../../../proto/gen/identity.js";
-import { TRUST_BUCKET, trustText } from "../../../proto/identity.js";
+import { trustText } from "../../../proto/identity.js";
 import { AGENT_EXIT } from "../../../proto/limits.js";
 import { createSigningKey, type SigningKey } from "../../../proto/nkey.js";
 import { type AgentProcess, type LogLine, serving } from "../../support/agent.js";
@@ -26,7 +26,7 @@ const signedList = (signer: SigningKey, fields: Partial<TrustList>): Uint8Array 
 };
 
 /** What the bus holds as the trust list, read and written by whoever owns the bus. */
-const trustOnBus = async (bus: OperatorBus) => {
+const trustOnBus = (bus: OperatorBus) => {
   const { trust } = bus.authority.records;
   return {
     read: async (): Promise<Uint8Array> => (await trust.get("w1")).value ?? new Uint8Array(),
@@ -118,7 +118,7 @@ test("a machine that was off learns of a revoked credential before it serves", a
   const { place, agent, machine, credentials } = await joinMachine(bus);
   expect(await machine.ping()).toBeGreaterThan(0);
   await agent.kill("SIGTERM");
-  const { write, read } = await trustOnBus(bus);
+  const { write, read } = trustOnBus(bus);
   const old = await read();
   await revokeCredential(bus.authority, { publicKey: credentials.key.publicKey }, "test");
   const newest = await read();
@@ -151,7 +151,7 @@ test("a trust list that the authority did not sign is refused, and nothing is se
   expect(await machine.ping()).toBeGreaterThan(0);
   await agent.kill("SIGTERM");
 
-  const { write, read } = await trustOnBus(bus);
+  const { write, read } = trustOnBus(bus);
   const good = await read();
   await write(forged);
   const later = place.run();
@@ -164,8 +164,8 @@ test("a trust list that the authority did not sign is refused, and nothing is se
 
 test("after a reconnect requests wait for the trust list", async () => {
   const bus = await startOperatorBus();
-  const { agent, machine } = await joinMachine(bus);
-  const { write, read } = await trustOnBus(bus);
+  const { place, agent, machine } = await joinMachine(bus);
+  const { write, read } = trustOnBus(bus);
   const good = await read();
   await write(Buffer.from("nonsense"));
   await bus.server.kill();
@@ -177,5 +177,5 @@ test("after a reconnect requests wait for the trust list", async () => {
     return true;
   });
   await until("the machine answers", () => machine.ping().catch(() => undefined));
-  expect(TRUST_BUCKET).toBe("trust");
+  expect(existsSync(join(place.root, "early"))).toBe(false);
 });
