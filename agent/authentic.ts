@@ -12,6 +12,7 @@ import {
   requestMac,
   type RequestProof,
   sessionKey,
+  type SessionKey,
   welcomeText,
 } from "../proto/authentic.js";
 import { type Certificate, verifyCertificate } from "../proto/certificate.js";
@@ -48,7 +49,7 @@ export interface AuthenticOptions {
 }
 
 interface Session {
-  readonly key: Buffer;
+  readonly key: SessionKey;
   readonly certificate: Certificate;
   readonly caller: Caller;
   readonly window: ReplayWindow;

@@ -4,12 +4,13 @@ import { connect, jwtAuthenticator, type NatsConnection } from "@nats-io/transpo
 import type { Authority } from "../control/authority/authority.js";
 import { createCredential } from "../control/authority/creds.js";
 import { openKeys } from "../control/authority/keys.js";
-import { createPlaneUser } from "../control/authority/mint.js";
+import { createPlaneUser, mintAgent } from "../control/authority/mint.js";
 import { operatorConfig } from "../control/authority/server-config.js";
 import { createToken } from "../control/authority/tokens.js";
-import { type Credentials, parseCredentials } from "../control/credentials.js";
+import { type Credentials, formatCredentials, parseCredentials } from "../control/credentials.js";
 import { findNatsServer } from "../control/plane/nats-binary.js";
 import { startPlane } from "../control/plane/plane.js";
+import { createSigningKey } from "../proto/nkey.js";
 
 /** A nats-server in operator mode, as `farhand up` starts it, and who is on it. */
 export interface Bus {
@@ -20,6 +21,8 @@ export interface Bus {
   readonly credentials: Credentials;
   /** A file with a join token. */
   readonly tokenFile: string;
+  /** A creds file of a machine m2 that leaves it to the bus who may reach it. */
+  readonly machineCreds: string;
   close(): Promise<void>;
 }
 
@@ -60,7 +63,19 @@ export const startBus = async (
   const token = await createToken(authority, { workspace: "bench", machine: "m1", servers: [url] });
   const tokenFile = join(directory, "token");
   writeFileSync(tokenFile, token.text, { mode: 0o600 });
+  const machineCreds = join(directory, "m2.creds");
+  const m2 = createSigningKey("user");
+  const nowMs = Date.now();
+  const facts = {
+    workspace: "bench",
+    machine: "m2",
+    publicKey: m2.publicKey,
+    nowMs,
+    expiresMs: nowMs + 3_600_000,
+  };
+  writeFileSync(machineCreds, formatCredentials(mintAgent(keys, facts), m2.seed, ""), { mode: 0o600 });
   return {
+    machineCreds,
     authority,
     raw,
     userFile,

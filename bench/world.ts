@@ -21,6 +21,8 @@ export interface World {
   readonly raw: NatsConnection;
   readonly authority: Authority;
   readonly machine: Machine;
+  /** A machine with `--auth bus`: no proofs, neither of requests nor of answers. */
+  readonly plainMachine: Machine;
   readonly agentPid: number;
   /** From the start of the agent's process to its first answer. */
   readonly agentReadyMs: number;
@@ -115,6 +117,32 @@ export const createWorld = async (): Promise<World> => {
   await firstLine(agent, "serving");
   const agentReadyMs = performance.now() - startedAt;
   await machine.ping();
+  const plainArgs = [
+    "--auth",
+    "bus",
+    "--server",
+    url,
+    "--creds",
+    bus.machineCreds,
+    "--workspace",
+    "bench",
+    "--machine",
+    "m2",
+  ];
+  const plainAgent = start(process.execPath, [
+    main,
+    "run",
+    ...plainArgs,
+    "--root",
+    root,
+    "--state",
+    `${state}-2`,
+  ]);
+  await firstLine(plainAgent, "serving");
+  const plain = createFarhand({
+    rpc: createNatsRpc({ servers: [url], name: "bench-plain", credentials }),
+    workspace: "bench",
+  });
   const sandboxAgentUrl = existsSync(PEER) ? await startSandboxAgent(directory, start) : undefined;
   return {
     url,
@@ -122,11 +150,13 @@ export const createWorld = async (): Promise<World> => {
     raw,
     authority: bus.authority,
     machine,
+    plainMachine: plain.machine("m2"),
     agentPid: agent.pid ?? 0,
     agentReadyMs,
     sandboxAgentUrl,
     async close() {
       await farhand.close();
+      await plain.close();
       await bus.close();
       for (const child of children.toReversed()) {
         child.kill("SIGTERM");

@@ -17,7 +17,7 @@ import {
   type ResultOf,
 } from "./envelope.js";
 import { liveness } from "./liveness.js";
-import { newRequestId } from "./request-id.js";
+import { createRequestIds } from "./request-id.js";
 import { afterSilence, type Attempt, FIRST_ATTEMPT } from "./retry.js";
 import type { ControlRpc, Exchange, Outcome, Silence } from "./rpc.js";
 import { createSessions } from "./sessions.js";
@@ -100,6 +100,7 @@ export interface CallerOptions {
 /** Sends requests by subject and decides what silence means. */
 export const createCaller = ({ rpc, clock, credentials }: CallerOptions): Caller => {
   const sightings = createSightings(rpc, clock);
+  const newRequestId = createRequestIds();
   const sessions =
     credentials === undefined
       ? undefined
@@ -118,9 +119,11 @@ export const createCaller = ({ rpc, clock, credentials }: CallerOptions): Caller
   /** The request as it goes out, with its deadline on the machine's clock. */
   const encode = (request: Request, skewMs: number): Uint8Array =>
     encodeRequest({
-      ...request,
+      requestId: request.requestId,
+      fence: request.fence,
       issuedMs: clock.now() + skewMs,
       timeoutMs: Math.max(1, request.endsAt - clock.monotonic()),
+      op: request.op,
     });
 
   const nobodyListens = async ({ ref, machine, requestId }: Request): Promise<FarhandError> => {

@@ -10,6 +10,7 @@ import {
   parseAnswerProof,
   requestMac,
   sessionKey,
+  type SessionKey,
   welcomeText,
   type AnswerProof,
 } from "../proto/authentic.js";
@@ -29,7 +30,7 @@ export interface Sessions {
 
 interface Session {
   readonly id: string;
-  readonly key: Buffer;
+  readonly key: SessionKey;
   counter: number;
 }
 

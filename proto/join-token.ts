@@ -42,6 +42,14 @@ export const formatJoinToken = (token: JoinToken): string => {
   return `${PREFIX}.${body}.${sumOf(body)}`;
 };
 
+const jsonOf = (body: string): unknown => {
+  try {
+    return JSON.parse(Buffer.from(body, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+};
+
 /** Reads a token, or says what is wrong with it in one sentence. */
 export const parseJoinToken = (text: string): JoinToken => {
   const damaged = (says: string): FarhandError =>
@@ -52,7 +60,7 @@ export const parseJoinToken = (text: string): JoinToken => {
   if (prefix !== PREFIX) throw damaged("is not one of farhand");
   if (sum.length < SUM_CHARS || rest.length > 0) throw damaged("is cut short");
   if (sumOf(body) !== sum) throw damaged("is damaged: a part of it was changed or lost");
-  const read = schema.safeParse(JSON.parse(Buffer.from(body, "base64url").toString()));
+  const read = schema.safeParse(jsonOf(body));
   if (!read.success) throw damaged("is of another version of farhand");
   const { s, c, a, w, m, j, k, e } = read.data;
   return { servers: s, ca: c, authority: a, workspace: w, machine: m, jwt: j, seed: k, expiresMs: e };

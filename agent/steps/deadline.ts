@@ -13,14 +13,14 @@ export const checkDeadline = (
   { deadlineMs, issuedMs }: Pick<Call, "deadlineMs" | "issuedMs">,
   nowMs: number,
 ): void => {
-  const detail = { machineTime: iso(nowMs) };
+  const detail = (): { machineTime: string } => ({ machineTime: iso(nowMs) });
   if (deadlineMs <= 0) throw new FarhandError("invalid", "the request has no deadline");
   if (issuedMs - nowMs > LIMITS.clockToleranceMs) {
     throw new FarhandError(
       "expired",
       `the request was issued at ${iso(issuedMs)}, which is in the future here (${iso(nowMs)}): the clocks differ`,
       {
-        detail,
+        detail: detail(),
         advice: "set the clocks of both sides; a client that has seen one answer corrects for it by itself",
       },
     );
@@ -29,14 +29,14 @@ export const checkDeadline = (
     throw new FarhandError(
       "expired",
       `the deadline ${iso(deadlineMs)} had passed when the request was about to start (${iso(nowMs)})`,
-      { detail },
+      { detail: detail() },
     );
   }
   if (deadlineMs - nowMs > LIMITS.deadlineAheadMs) {
     throw new FarhandError(
       "invalid",
       `the deadline ${iso(deadlineMs)} is more than ${LIMITS.deadlineAheadMs / 60_000} minutes ahead (${iso(nowMs)} here)`,
-      { detail },
+      { detail: detail() },
     );
   }
 };

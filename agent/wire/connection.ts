@@ -1,8 +1,8 @@
 import { headers, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { AUTH_HEADER } from "../../proto/authentic.js";
+import { AUTH_HEADER, encodeAuthHeader } from "../../proto/authentic.js";
 import { LIMITS } from "../../proto/limits.js";
-import { type BusAccess, checkEncrypted, isRefusal } from "./dial.js";
+import { isRefusal } from "./dial.js";
 
 /** A message from the bus. */
 export interface WireMessage {
@@ -53,8 +53,7 @@ const toWireMessage = (nc: NatsConnection, message: Msg): WireMessage => ({
   respond(data, proof) {
     if (message.reply === undefined || nc.isClosed()) return;
     if (proof === undefined || proof === "") return nc.publish(message.reply, data);
-    const header = headers();
-    header.set(AUTH_HEADER, proof);
+    const header = Object.assign(headers(), { encode: () => encodeAuthHeader(proof) });
     nc.publish(message.reply, data, { headers: header });
   },
 });
@@ -68,11 +67,10 @@ const within = async (ms: number, work: Promise<unknown>): Promise<void> => {
 
 export const createConnection = (options: {
   nc: NatsConnection;
-  access: BusAccess;
   events: ConnectionEvents;
   log: Logger;
 }): Connection => {
-  const { nc, access, events, log } = options;
+  const { nc, events, log } = options;
   const heard = new Set<Subscription>();
   let underWay = 0;
   let isUp = true;
@@ -98,17 +96,6 @@ export const createConnection = (options: {
     if (!nc.isClosed()) await nc.close();
   };
 
-  const onUp = (): void => {
-    try {
-      checkEncrypted(nc, access);
-    } catch (error) {
-      log.error({ err: error }, "the bus is not safe to use any more");
-      return events.onRefused();
-    }
-    isUp = true;
-    events.onReconnect();
-  };
-
   const watch = async (): Promise<void> => {
     for await (const status of nc.status()) {
       if (status.type === "disconnect") {
@@ -116,8 +103,10 @@ export const createConnection = (options: {
         isUp = false;
         // Nothing that came by it can be answered any more.
         if (isRetired) await nc.close();
-      } else if (status.type === "reconnect") onUp();
-      else if (status.type === "error") {
+      } else if (status.type === "reconnect") {
+        isUp = true;
+        events.onReconnect();
+      } else if (status.type === "error") {
         if (isRefusal(status.error)) events.onRefused();
         else log.error({ err: status.error }, "the bus reported an error");
       }

@@ -11,7 +11,6 @@ import {
   TimeoutError,
   UserAuthenticationExpiredError,
 } from "@nats-io/transport-node";
-import { FarhandError } from "../../proto/farhand-error.js";
 
 /** By what the bus lets a connection in. */
 export type BusCredential =
@@ -35,39 +34,28 @@ const authenticatorOf = (credential: BusCredential): Authenticator =>
     ? jwtAuthenticator(credential.jwt, Buffer.from(credential.seed))
     : credsAuthenticator(Buffer.from(credential.creds));
 
-const wantsTls = ({ ca, servers }: BusAccess): boolean =>
-  ca !== undefined || servers.some((server) => /^(tls|wss):/.test(server));
-
 /**
- * Throws when the connection is in the clear though it must not be: the client library goes on
- * without TLS where a server, or somebody between, says that it has none.
+ * With the option set, a server that says it has no TLS is not used; without, the client library
+ * would go on in the clear, also where somebody between said so.
  */
-export const checkEncrypted = (nc: NatsConnection, access: BusAccess): void => {
-  const { tls_required: required, tls_available: available } = nc.info ?? {};
-  if (!wantsTls(access) || required === true || available === true) return;
-  throw new FarhandError("unauthenticated", `${nc.getServer()} offers no TLS, which this machine insists on`);
+const tlsOf = ({ ca, servers }: BusAccess): Pick<ConnectionOptions, "tls"> => {
+  if (ca !== undefined) return { tls: { ca } };
+  return servers.some((server) => /^(tls|wss):/.test(server)) ? { tls: {} } : {};
 };
 
 /** Connects to one of the servers, or throws what the last of them said. */
-export const dial = async (access: BusAccess, more: ConnectionOptions = {}): Promise<NatsConnection> => {
-  const { servers, ca, credential, name, inboxPrefix } = access;
-  const nc = await connect({
+export const dial = (access: BusAccess, more: ConnectionOptions = {}): Promise<NatsConnection> => {
+  const { servers, credential, name, inboxPrefix } = access;
+  return connect({
     servers: [...servers],
     name,
     inboxPrefix,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
     ...(credential === undefined ? {} : { authenticator: authenticatorOf(credential) }),
-    ...(ca === undefined ? {} : { tls: { ca } }),
+    ...tlsOf(access),
     ...more,
   });
-  try {
-    checkEncrypted(nc, access);
-  } catch (error) {
-    await nc.close();
-    throw error;
-  }
-  return nc;
 };
 
 /** Did the bus say that it does not take the credential? */

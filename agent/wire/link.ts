@@ -64,7 +64,6 @@ export const openLink = async (options: LinkOptions): Promise<Link> => {
     });
     const connection: Connection = createConnection({
       nc,
-      access: options,
       log,
       events: {
         onDisconnect: () => connection === current && lost(),

@@ -71,3 +71,15 @@ export const accountJwt = (keys: AuthorityKeys, revoked: readonly string[]): Pro
     },
     { signer: keys.operator.seed },
   );
+
+/**
+ * The account before anything was revoked, for servers that know nothing of it yet. Its date is older
+ * than any other's, since a server keeps the newer of what it knows and what its configuration says,
+ * and an old configuration must not undo a revocation.
+ */
+export const firstAccountJwt = async (keys: AuthorityKeys): Promise<string> => {
+  const [header = "", body = ""] = (await accountJwt(keys, [])).split(".");
+  const claims: Record<string, unknown> = JSON.parse(Buffer.from(body, "base64url").toString());
+  const text = `${header}.${Buffer.from(JSON.stringify({ ...claims, iat: 1 })).toString("base64url")}`;
+  return `${text}.${keys.operator.sign(Buffer.from(text)).toString("base64url")}`;
+};

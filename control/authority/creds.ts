@@ -66,14 +66,25 @@ export const createCredential = async (
   return { publicKey, text: formatCredentials(jwt, key.seed, keys.agentSigner.publicKey), expiresMs };
 };
 
-export interface ListedCredential extends Omit<CredentialRecord, "status"> {
+export interface ListedCredential {
+  readonly workspace: string;
+  readonly name: string;
+  readonly role: ControlRole;
+  readonly publicKey: string;
   readonly state: "active" | "revoked" | "expired";
+  readonly createdMs: number;
+  readonly expiresMs: number | undefined;
 }
 
 export const listCredentials = async ({ records, now }: Authority): Promise<ListedCredential[]> =>
   (await records.credentials.list())
-    .map(({ record: { status, ...rest } }) => ({
-      ...rest,
-      state: status === "active" && (rest.expiresMs ?? Infinity) <= now() ? ("expired" as const) : status,
+    .map(({ record }) => ({
+      workspace: record.workspace,
+      name: record.name,
+      role: record.role,
+      publicKey: record.publicKey,
+      state: record.status === "active" && !isGood(record, now()) ? ("expired" as const) : record.status,
+      createdMs: record.createdMs,
+      expiresMs: record.expiresMs,
     }))
     .toSorted((a, b) => a.createdMs - b.createdMs);

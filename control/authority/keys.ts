@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { FarhandError } from "../../proto/farhand-error.js";
+import { privateDirectory } from "../../proto/home.js";
 import { createSigningKey, type NkeyKind, type SigningKey, signingKeyFromSeed } from "../../proto/nkey.js";
 import { createPrivateFile, readPrivateFile } from "./private-file.js";
 
@@ -93,6 +94,7 @@ export const openKeys = (
   const made = { ...createKeys(), ...given };
   const seeds = Object.fromEntries(Object.entries(made).map(([name, { seed }]) => [name, seed]));
   try {
+    privateDirectory(home);
     createPrivateFile(authorityPath(home), `${JSON.stringify(seeds, null, 2)}\n`);
   } catch (error) {
     // Another process made them in this moment: there must be one authority only.

@@ -1,4 +1,13 @@
-import { chmodSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { FarhandError } from "../../proto/farhand-error.js";
 import { privateDirectory } from "../../proto/home.js";
@@ -11,7 +20,8 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code;
 
 const writeBeside = (path: string, text: string): string => {
-  privateDirectory(dirname(path));
+  // A directory that is there is somebody's own, perhaps shared: only a new one is closed to others.
+  if (!existsSync(dirname(path))) privateDirectory(dirname(path));
   const temporary = `${path}.${process.pid}.tmp`;
   rmSync(temporary, { force: true });
   writeFileSync(temporary, text, { mode: 0o600, flag: "wx", flush: true });
@@ -34,6 +44,17 @@ export const replacePrivateFile = (path: string, text: string): void => {
   }
 };
 
+const exists = (path: string, cause?: unknown): FarhandError =>
+  new FarhandError("conflict", `${path} exists already`, {
+    cause,
+    advice: "it is not overwritten: choose another name, or move it away",
+  });
+
+/** For those who must know before they do what cannot be undone. */
+export const refuseToOverwrite = (path: string): void => {
+  if (existsSync(path)) throw exists(path);
+};
+
 /** Refuses, with `conflict`, to replace anything: of two that create at once, one wins. */
 export const createPrivateFile = (path: string, text: string): void => {
   let temporary: string | undefined;
@@ -41,11 +62,7 @@ export const createPrivateFile = (path: string, text: string): void => {
     temporary = writeBeside(path, text);
     linkSync(temporary, path);
   } catch (error) {
-    if (hasCode(error, "EEXIST"))
-      throw new FarhandError("conflict", `${path} exists already`, {
-        cause: error,
-        advice: "it is not overwritten: choose another name, or move it away",
-      });
+    if (hasCode(error, "EEXIST")) throw exists(path, error);
     throw failed(path, error);
   } finally {
     if (temporary !== undefined) rmSync(temporary, { force: true });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { accountJwt, operatorJwt, systemJwt } from "./claims.js";
+import { firstAccountJwt, operatorJwt, systemJwt } from "./claims.js";
 import type { AuthorityKeys } from "./keys.js";
 import { replacePrivateFile } from "./private-file.js";
 
@@ -13,7 +13,7 @@ export const keepAccountJwt = (keys: AuthorityKeys, home: string, jwt: string): 
 
 const currentAccountJwt = async (keys: AuthorityKeys, home: string): Promise<string> => {
   const path = accountPath(keys, home);
-  return existsSync(path) ? readFileSync(path, "utf8").trim() : await accountJwt(keys, []);
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : await firstAccountJwt(keys);
 };
 
 /** The lines of a nats-server configuration that put it under this authority. */

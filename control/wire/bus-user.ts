@@ -1,4 +1,4 @@
-import { type ConnectionOptions, jwtAuthenticator } from "@nats-io/transport-node";
+import { AuthorizationError, type ConnectionOptions, jwtAuthenticator } from "@nats-io/transport-node";
 import type { SigningKey } from "../../proto/nkey.js";
 
 /** Who a connection is on the bus: what it shows, the key that it proves it with, where it listens. */
@@ -27,3 +27,6 @@ export const busOptions = ({ servers, caFile }: BusPlace, user: BusUser | undefi
         inboxPrefix: user.inboxPrefix,
       }),
 });
+
+/** Did the bus say that it does not know this user? */
+export const isRefused = (error: unknown): boolean => error instanceof AuthorizationError;

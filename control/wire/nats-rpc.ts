@@ -10,7 +10,7 @@ import {
   type NatsConnection,
   UserAuthenticationExpiredError,
 } from "@nats-io/transport-node";
-import { AUTH_HEADER } from "../../proto/authentic.js";
+import { AUTH_HEADER, encodeAuthHeader } from "../../proto/authentic.js";
 import { LIMITS } from "../../proto/limits.js";
 import type { SigningKey } from "../../proto/nkey.js";
 import { inboxPrefix } from "../../proto/subjects.js";
@@ -83,11 +83,8 @@ const isNoResponders = ({ data, headers: header }: Msg): boolean =>
 const isRefusal = (error: unknown): boolean =>
   error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;
 
-const proofHeader = (proof: string): MsgHdrs => {
-  const header = headers();
-  header.set(AUTH_HEADER, proof);
-  return header;
-};
+const proofHeader = (proof: string): MsgHdrs =>
+  Object.assign(headers(), { encode: () => encodeAuthHeader(proof) });
 
 const openSession = async (options: NatsRpcOptions, onClosed: () => void): Promise<Session> => {
   const delay = reconnectDelay();

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createCredential, listCredentials } from "../../control/authority/creds.js";
+import { introduceAccount } from "../../control/authority/introduce.js";
 import { recordKey } from "../../control/authority/records.js";
 import { reconcile, revokeCredential, revokeMachine } from "../../control/authority/revoke.js";
 import { startPlane } from "../../control/plane/plane.js";
@@ -134,7 +135,7 @@ describe("revoking a machine", () => {
     expect(lists.at(-1)?.version).toBe(before + 1n);
     expect(lists.at(-1)?.machines[ref.machine]).toBe(key.publicKey);
     for (const jwt of [enrolment.jwt, enrolment.renewalJwt])
-      await expect(connectAs(bus().url, agentOf(ref, key, jwt))).rejects.toThrow();
+      await expect(connectAs(bus().url, agentOf(ref, key, jwt))).rejects.toThrow(/authorization violation/i);
     const { records } = bus().authority;
     expect((await records.machines.get(recordKey(ref))).record).toMatchObject({ status: "revoked" });
     expect((await records.revocations.get(key.publicKey)).record).toMatchObject({
@@ -177,7 +178,8 @@ describe("revoking a machine", () => {
       users.push(agentOf(ref, key, enrolment.jwt));
     }
     await Promise.all(refs.map((ref) => revokeMachine(bus().authority, ref, "test")));
-    for (const user of users) await expect(connectAs(bus().url, user)).rejects.toThrow();
+    for (const user of users)
+      await expect(connectAs(bus().url, user)).rejects.toThrow(/authorization violation/i);
     expect(Object.keys((await trustOf("many")).machines).toSorted()).toEqual(
       refs.map(({ machine }) => machine).toSorted(),
     );
@@ -196,7 +198,7 @@ describe("revoking credentials", () => {
       const closed = nc.closed().then(() => performance.now() - start);
       await revokeCredential(authority, byKey ? { publicKey } : { workspace: "w1", name }, "test");
       expect(await closed).toBeLessThan(WITHIN_MS);
-      await expect(connectAs(url, controlOf(credentials))).rejects.toThrow();
+      await expect(connectAs(url, controlOf(credentials))).rejects.toThrow(/authorization violation/i);
       const until = (await trustOf("w1")).revoked[publicKey] ?? 0n;
       expect(until * 1000n).toBeGreaterThan(BigInt(Date.now()));
       expect((await listCredentials(authority)).find((one) => one.name === name)?.state).toBe("revoked");
@@ -210,7 +212,7 @@ describe("revoking credentials", () => {
     expect(await faultOf(createCredential(authority, options))).toMatchObject({ code: "conflict" });
     await revokeCredential(authority, { workspace: "w1", name: "twice" }, "test");
     await createCredential(authority, options);
-    await expect(connectAs(url, controlOf(first))).rejects.toThrow();
+    await expect(connectAs(url, controlOf(first))).rejects.toThrow(/authorization violation/i);
   });
 
   test("that do not exist is one clear sentence", async () => {
@@ -229,7 +231,9 @@ describe("what is revoked stays so", () => {
     await revokeMachine(own.authority, ref, "test");
     await own.server.kill("SIGKILL");
     await own.server.start();
-    await expect(connectAs(own.url, agentOf(ref, key, enrolment.jwt))).rejects.toThrow();
+    await expect(connectAs(own.url, agentOf(ref, key, enrolment.jwt))).rejects.toThrow(
+      /authorization violation/i,
+    );
     const other = await until("the plane is back", () => own.control());
     expect((await connectAs(own.url, controlOf(other))).isClosed()).toBe(false);
   });
@@ -244,7 +248,9 @@ describe("what is revoked stays so", () => {
     const { keys, home, url } = bus();
     const plane = await startPlane({ servers: [url], onProblem: () => undefined, keys, home });
     atEnd(() => plane.close());
-    await expect(connectAs(url, agentOf(ref, key, enrolment.jwt))).rejects.toThrow();
+    await expect(connectAs(url, agentOf(ref, key, enrolment.jwt))).rejects.toThrow(
+      /authorization violation/i,
+    );
     await reconcile(bus().authority);
   });
 
@@ -255,4 +261,14 @@ describe("what is revoked stays so", () => {
     for (const file of [home, ...files.filter((name) => !name.includes("accounts"))])
       expect([file, statSync(file).mode & 0o077]).toEqual([file, 0]);
   });
+});
+
+test("telling the servers of the account again undoes no revocation", async () => {
+  const ref = freshRef();
+  const { key, enrolment } = await bus().enrol(ref);
+  await revokeMachine(bus().authority, ref, "test");
+  const { url, home, keys } = bus();
+  const place = { servers: [url], home };
+  expect(await introduceAccount(place, () => undefined)).toBe(keys.account.publicKey);
+  await expect(connectAs(url, agentOf(ref, key, enrolment.jwt))).rejects.toThrow(/authorization violation/i);
 });

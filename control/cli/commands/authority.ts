@@ -5,7 +5,7 @@ import { farhandHome } from "../../../proto/home.js";
 import { type NkeyKind, type SigningKey, signingKeyFromSeed } from "../../../proto/nkey.js";
 import { authorityPath, openKeys, readKeys, requireKeys } from "../../authority/keys.js";
 import { authorityPlace } from "../authority.js";
-import { report, say, sayJson, warn } from "../output.js";
+import { inert, report, say, sayJson, warn } from "../output.js";
 import type { CommonFlags } from "../session.js";
 
 interface InitFlags extends CommonFlags {
@@ -89,19 +89,12 @@ const addPush = (authority: Command): void => {
     .action((_flags: unknown, command: Command) => {
       const flags: CommonFlags = command.optsWithGlobals();
       return guarded(flags, async () => {
-        const { home, servers, caFile } = authorityPlace(flags);
-        const [{ accountJwt }, { createClaimsUser }, { keepAccountJwt }, { pushClaims }] = await Promise.all([
-          import("../../authority/claims.js"),
-          import("../../authority/mint.js"),
-          import("../../authority/server-config.js"),
-          import("../../wire/push-claims.js"),
-        ]);
-        const keys = requireKeys(home);
-        const jwt = await accountJwt(keys, []);
-        await pushClaims({ servers, caFile }, createClaimsUser(keys, Date.now()), jwt);
-        keepAccountJwt(keys, home, jwt);
-        if (flags.json === true) sayJson({ account: keys.account.publicKey });
-        else say(`the servers know the account ${keys.account.publicKey}`);
+        const { introduceAccount } = await import("../../authority/introduce.js");
+        const account = await introduceAccount(authorityPlace(flags), (error) =>
+          warn(`farhand: ${inert(FarhandError.from(error).message)}`),
+        );
+        if (flags.json === true) sayJson({ account });
+        else say(`the servers know the account ${account}`);
       });
     });
 };

@@ -1,7 +1,8 @@
+import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { farhandHome } from "../../../proto/home.js";
-import { createPrivateFile } from "../../authority/private-file.js";
+import { createPrivateFile, refuseToOverwrite } from "../../authority/private-file.js";
 import { durationOf, when, withAuthority } from "../authority.js";
 import { inert, onErr, onOut, say, sayJson, table, warn } from "../output.js";
 import type { CommonFlags } from "../session.js";
@@ -33,19 +34,26 @@ Examples:
     .action((name: string, _flags: unknown, command: Command) => {
       const flags: CreateFlags = command.optsWithGlobals();
       return withAuthority(flags, async (authority, { servers }) => {
-        const { createCredential } = await import("../../authority/creds.js");
+        const [{ createCredential }, { revokeCredential }] = await Promise.all([
+          import("../../authority/creds.js"),
+          import("../../authority/revoke.js"),
+        ]);
         const workspace = flags.workspace ?? "default";
         const role = flags.readOnly === true ? "reader" : "operator";
         const expiresInMs = durationOf("--expires", flags.expires);
-        const { text, publicKey, expiresMs } = await createCredential(authority, {
-          workspace,
-          name,
-          role,
-          expiresInMs,
-        });
-        if (flags.output === "-") return void process.stdout.write(text);
         const path = resolve(flags.output ?? join(farhandHome(process.env), "creds", `${name}.creds`));
-        createPrivateFile(path, text);
+        const options = { workspace, name, role, expiresInMs } as const;
+        if (flags.output === "-")
+          return void process.stdout.write((await createCredential(authority, options)).text);
+        refuseToOverwrite(path);
+        const { text, publicKey, expiresMs } = await createCredential(authority, options);
+        try {
+          createPrivateFile(path, text);
+        } catch (error) {
+          // Nobody has them, so nobody must find them good, nor their name taken.
+          await revokeCredential(authority, { publicKey }, userInfo().username);
+          throw error;
+        }
         if (flags.json === true)
           return sayJson({ name, workspace, role, publicKey, path, expires: expiresMs ?? null });
         say(path);

@@ -81,7 +81,9 @@ test("of the machine's key only the public half crosses the bus", async () => {
   const seen: string[] = [];
   owner.subscribe(">", {
     callback: (_error, { subject, data, headers }) =>
-      void seen.push(`${subject}\n${Buffer.from(data).toString("latin1")}\n${headers?.toString() ?? ""}`),
+      void seen.push(
+        `${subject}\n${Buffer.from(data).toString("latin1")}\n${JSON.stringify([...(headers ?? [])])}`,
+      ),
   });
   await owner.flush();
   const place = newPlace();

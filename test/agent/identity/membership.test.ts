@@ -71,13 +71,14 @@ test("a machine that is cut off because its JWT expired goes on with a new one",
   agent.signal("SIGSTOP");
   await sleep(4_000);
   agent.signal("SIGCONT");
-  await until("the machine answers", () => machine.ping().catch(() => undefined));
+  expect(await until("the machine answers", () => machine.ping().catch(() => undefined))).toBeGreaterThan(0);
 });
 
 test("a revoked machine ends what runs, says so, exits for good, and can be joined anew", async () => {
   const bus = await startOperatorBus();
   const { place, agent, machine } = await joinMachine(bus);
-  const running = machine.commands.run("echo $$ > pid; exec sleep 60").catch((error: unknown) => error);
+  // Its answer may not get out before the connection is cut.
+  void machine.commands.run("echo $$ > pid; exec sleep 60").catch(() => undefined);
   const pid = await until(
     "the command has begun",
     () => Number(readFileSync(join(place.root, "pid"), "utf8")) || undefined,
@@ -96,7 +97,6 @@ test("a revoked machine ends what runs, says so, exits for good, and can be join
 
   await serving(place.join(["--name", "m1", "--force", "--token-file", "-"], await bus.token()));
   expect(place.identity().revokedMs).toBeUndefined();
-  await running;
 });
 
 test("a machine that was revoked while it was off is refused by the bus, says so once and does not hammer it", async () => {

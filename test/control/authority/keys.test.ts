@@ -98,6 +98,15 @@ describe("a private file", () => {
     expect(existsSync(`${path}.${process.pid}.tmp`)).toBe(false);
   });
 
+  test("leaves the directory that it is put into as it is, and makes a new one private", () => {
+    const directory = temporaryDirectory();
+    chmodSync(directory, 0o755);
+    createPrivateFile(join(directory, "secret"), "x");
+    createPrivateFile(join(directory, "new", "secret"), "x");
+    expect(statSync(directory).mode & 0o777).toBe(0o755);
+    expect(statSync(join(directory, "new")).mode & 0o777).toBe(0o700);
+  });
+
   test("that cannot be written is one clear sentence", () => {
     expect(faultIn(() => createPrivateFile("/proc/farhand/secret", "x")).message).toContain(
       "/proc/farhand/secret cannot be written",

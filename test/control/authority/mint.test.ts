@@ -60,10 +60,13 @@ describe("a minted user", () => {
     );
   });
 
+  // Counted in time on the processor: the loop is synchronous, so on a machine that does nothing else
+  // that is the time it takes, and other tests at the same time do not stretch it.
   test("takes little enough time that 10,000 are minted in 5 s", () => {
-    const start = performance.now();
+    const before = process.cpuUsage();
     for (let at = 0; at < 10_000; at++)
       mintAgent(keys, { workspace: "w1", machine: `m${at}`, publicKey, nowMs, expiresMs: nowMs + 1_000 });
-    expect(performance.now() - start).toBeLessThan(5_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(5_000);
   });
 });
