@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { AGENT_EXIT } from "../../proto/limits.js";
 import { serving, spawnAgent, startPair } from "../support/agent.js";
 import { faultOf } from "../support/fails.js";
-import { isAlive } from "../support/processes.js";
+import { isAlive, pause } from "../support/processes.js";
 import { rawConnection, rawRequest } from "../support/raw.js";
 import { temporaryDirectory } from "../support/temporary.js";
 import { until } from "../support/until.js";
@@ -68,7 +68,7 @@ test("a captured request sent again at once, after a restart and after its deadl
 test("a request that waited while the machine slept past its deadline does not run", async () => {
   const { agent, machine, root } = await startPair();
   await machine.ping();
-  agent.signal("SIGSTOP");
+  await pause(agent.pid);
   const late = await faultOf(machine.files.write("late", "x", { timeoutMs: 500 }));
   expect(late).toMatchObject({ code: "agent_reconnecting", ran: "maybe" });
   agent.signal("SIGCONT");
@@ -161,7 +161,7 @@ test("a machine that was away while its clone started gives way when it comes ba
   const { server, agent, root, stateDir } = await startPair();
   const clone = join(temporaryDirectory(), "state");
   cpSync(stateDir, clone, { recursive: true });
-  agent.signal("SIGSTOP");
+  await pause(agent.pid);
   const second = spawnAgent({ url: server.url, root, stateDir: clone });
   await serving(second);
   agent.signal("SIGCONT");

@@ -8,6 +8,7 @@ import { connectTo, startPair } from "../support/agent.js";
 import { atEnd } from "../support/at-end.js";
 import { faultOf } from "../support/fails.js";
 import { freePort, startNatsServer } from "../support/nats-server.js";
+import { pause } from "../support/processes.js";
 import { rawConnection } from "../support/raw.js";
 import { until } from "../support/until.js";
 
@@ -90,7 +91,7 @@ test("while our own link is down a new call fails at once and blames nobody else
 test("a server that stops answering is our own link's fault, not the machine's", async () => {
   const { server, machine } = await startPair();
   await machine.ping();
-  server.signal("SIGSTOP");
+  await pause(server.pid);
   const fault = await faultOf(machine.ping({ timeoutMs: 300 }));
   expect(fault).toMatchObject({ code: "control_unavailable", ran: "maybe" });
   server.signal("SIGCONT");

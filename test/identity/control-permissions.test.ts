@@ -145,7 +145,7 @@ describe("what each may do", () => {
     const mine = await get("w1");
     expect(mine.headers?.get("Nats-Subject")).toBe(`$KV.${TRUST_BUCKET}.w1`);
     expect(mine.data.length).toBeGreaterThan(0);
-    await expect(get("w2")).rejects.toThrow(/authorization violation/i);
+    await expect(get("w2")).rejects.toThrow(/permissions violation/i);
   });
 
   test("an agent hears what is meant for it and answers it once", async () => {

@@ -11,7 +11,14 @@ import { temporaryDirectory } from "../support/temporary.js";
 import { until } from "../support/until.js";
 
 const UNLIMITED = {
-  ...{ subs: -1, data: -1, payload: -1, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 },
+  subs: -1,
+  data: -1,
+  payload: -1,
+  imports: -1,
+  exports: -1,
+  wildcards: true,
+  conn: -1,
+  leaf: -1,
   disallow_bearer: false,
 };
 
