@@ -25,6 +25,31 @@ export const AUTH_HEADER = "Fh";
 export const encodeAuthHeader = (proof: string): Uint8Array =>
   Buffer.from(`NATS/1.0\r\n${AUTH_HEADER}: ${proof}\r\n\r\n`);
 
+const HEADER_START = `NATS/1.0\r\n${AUTH_HEADER}: `;
+
+/**
+ * The proof in a message that the NATS library delivered. Its own reading of headers costs more
+ * than the check of the proof, so ours, as written above, are read where the library keeps them;
+ * other headers are left to it.
+ */
+export const proofIn = (message: DeliveredMessage): string => {
+  const size = message._msg?.hdr ?? -1;
+  const raw = message._rdata;
+  if (size > 0 && raw !== undefined) {
+    const text = Buffer.from(raw.buffer, raw.byteOffset, size).toString("latin1");
+    const end = text.indexOf("\r\n", HEADER_START.length);
+    if (text.startsWith(HEADER_START) && end === size - 4) return text.slice(HEADER_START.length, end);
+  }
+  return message.headers?.get(AUTH_HEADER) ?? "";
+};
+
+/** As much of a delivered message as is read here. */
+export interface DeliveredMessage {
+  readonly headers?: { get(name: string): string } | undefined;
+  readonly _rdata?: Uint8Array;
+  readonly _msg?: { readonly hdr: number };
+}
+
 const X25519_DER = Buffer.from("302a300506032b656e032100", "hex");
 
 /** Joined with their lengths, so that no two lists of fields give the same bytes. */

@@ -15,7 +15,7 @@ export const LIMITS = {
   /** One page of a list. */
   listEntries: { default: 1_000, max: 10_000 },
   /** One read, when the caller names no length. */
-  readBytes: { default: 256 * KIB },
+  readBytes: { default: 128 * KIB },
   /** A caller that names no timeout waits this long. */
   callTimeoutMs: 10_000,
   /** A deadline further ahead than this is refused: it would keep its journal entry too long. */

@@ -1,6 +1,6 @@
 import { headers, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { AUTH_HEADER, encodeAuthHeader } from "../../proto/authentic.js";
+import { encodeAuthHeader, proofIn } from "../../proto/authentic.js";
 import { LIMITS } from "../../proto/limits.js";
 import { isRefusal } from "./dial.js";
 
@@ -49,7 +49,7 @@ const toWireMessage = (nc: NatsConnection, message: Msg): WireMessage => ({
   data: message.data,
   subject: message.subject,
   reply: message.reply ?? "",
-  proof: message.headers?.get(AUTH_HEADER) ?? "",
+  proof: proofIn(message),
   respond(data, proof) {
     if (message.reply === undefined || nc.isClosed()) return;
     if (proof === undefined || proof === "") return nc.publish(message.reply, data);

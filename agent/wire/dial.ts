@@ -4,13 +4,13 @@ import {
   connect,
   type ConnectionOptions,
   credsAuthenticator,
-  jwtAuthenticator,
   type NatsConnection,
   NoRespondersError,
   RequestError,
   TimeoutError,
   UserAuthenticationExpiredError,
 } from "@nats-io/transport-node";
+import { answerChallenge, signingKeyFromSeed } from "../../proto/nkey.js";
 
 /** By what the bus lets a connection in. */
 export type BusCredential =
@@ -31,7 +31,7 @@ export interface BusAccess {
 
 const authenticatorOf = (credential: BusCredential): Authenticator =>
   credential.kind === "jwt"
-    ? jwtAuthenticator(credential.jwt, Buffer.from(credential.seed))
+    ? answerChallenge(signingKeyFromSeed(credential.seed), credential.jwt)
     : credsAuthenticator(Buffer.from(credential.creds));
 
 /**

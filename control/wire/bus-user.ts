@@ -1,5 +1,5 @@
-import { AuthorizationError, type ConnectionOptions, jwtAuthenticator } from "@nats-io/transport-node";
-import type { SigningKey } from "../../proto/nkey.js";
+import { AuthorizationError, type ConnectionOptions } from "@nats-io/transport-node";
+import { answerChallenge, type SigningKey } from "../../proto/nkey.js";
 
 /** Who a connection is on the bus: what it shows, the key that it proves it with, where it listens. */
 export interface BusUser {
@@ -23,7 +23,7 @@ export const busOptions = ({ servers, caFile }: BusPlace, user: BusUser | undefi
   ...(user === undefined
     ? {}
     : {
-        authenticator: jwtAuthenticator(user.jwt, Buffer.from(user.key.seed)),
+        authenticator: answerChallenge(user.key, () => user.jwt),
         inboxPrefix: user.inboxPrefix,
       }),
 });

@@ -4,15 +4,14 @@ import {
   connect,
   createInbox,
   headers,
-  jwtAuthenticator,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
   UserAuthenticationExpiredError,
 } from "@nats-io/transport-node";
-import { AUTH_HEADER, encodeAuthHeader } from "../../proto/authentic.js";
+import { encodeAuthHeader, proofIn } from "../../proto/authentic.js";
 import { LIMITS } from "../../proto/limits.js";
-import type { SigningKey } from "../../proto/nkey.js";
+import { answerChallenge, type SigningKey } from "../../proto/nkey.js";
 import { inboxPrefix } from "../../proto/subjects.js";
 import type { ControlRpc, Exchange, Outcome } from "../rpc.js";
 
@@ -67,7 +66,7 @@ const connectionOptions = (options: NatsRpcOptions, delay: () => number): Connec
     ...(caFile === undefined ? {} : { tls: { caFile } }),
     ...(credentials === undefined
       ? {}
-      : { authenticator: jwtAuthenticator(credentials.certificate.jwt, Buffer.from(credentials.key.seed)) }),
+      : { authenticator: answerChallenge(credentials.key, () => credentials.certificate.jwt) }),
     noAsyncTraces: true,
     timeout: CONNECT_MS,
     maxReconnectAttempts: -1,
@@ -153,7 +152,7 @@ const send = ({ nc, inbox, pending }: Session, token: string, exchange: Exchange
     pending.set(token, {
       receive(message) {
         if (isNoResponders(message)) return settle({ kind: "no_responders" });
-        const proof = message.headers?.get(AUTH_HEADER) ?? "";
+        const proof = proven === undefined ? "" : proofIn(message);
         // Whoever forges an answer must not be able to end the wait for the true one.
         if (proven?.isAuthentic(proof, message.data) === false) return void forged++;
         settle({ kind: "reply", payload: message.data });
