@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    testTimeout: 45_000,
+    hookTimeout: 45_000,
     pool: "forks",
     maxWorkers: 2,
   },

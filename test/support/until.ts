@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export const until = async <T>(
   what: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 10_000,
+  withinMs = 20_000,
 ): Promise<T> => {
   let last: unknown;
   for (const end = performance.now() + withinMs; performance.now() < end; await sleep(10)) {
