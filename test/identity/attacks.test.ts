@@ -93,6 +93,8 @@ const capture = async (nc: NatsConnection, run: () => Promise<unknown>) => {
   });
   await nc.flush();
   await run();
+  // What was sent before has arrived here when the server has answered this.
+  await nc.flush();
   subscription.unsubscribe();
   return copies;
 };

@@ -37,7 +37,7 @@ const trustOnBus = (bus: OperatorBus) => {
 };
 
 test("the JWT is renewed at half of its life, and a command that runs across the change is answered", async () => {
-  const bus = await startOperatorBus({ agentJwtMs: 8_000 });
+  const bus = await startOperatorBus({ agentJwtMs: 12_000 });
   const { place, agent, machine } = await joinMachine(bus);
   const before = place.identity();
   const running = machine.commands.run("touch begun; sleep 7; echo finished", { timeoutMs: 15_000 });
