@@ -73,7 +73,7 @@ export const parentOf = (root: DirectoryNode, path: string, fault: Fault): Direc
 
 const DEFAULT_MODE = masked(0o777);
 
-/** Makes a directory and the missing ones above it; true if there was any to make. */
+/** Makes a directory and the missing ones above it; true if one of them was missing. */
 export const makeDirectories = (
   root: DirectoryNode,
   path: string,
